@@ -1,0 +1,101 @@
+# One short name for everything a developer or the CI runs. The presets in CMakePresets.json do the work; each one has
+# its own tree under build/.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+.NOTPARALLEL:
+
+JOBS ?= $(shell nproc)
+BENCH_ARGS ?=
+FUZZ_SECONDS ?=
+
+.PHONY: build setup test demo bench check format sanitize matrix fuzz clean help
+
+say = printf '== %s\n' "$(strip $(1))"
+configure = $(call say,configure $(1)); cmake --preset $(1) >/dev/null
+build = $(call say,build $(1) $(2)); cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
+
+build: setup
+	@$(call configure,release)
+	@$(call build,release)
+
+setup:
+	@scripts/setup.sh
+
+# The fuzzers first, so that the last thing printed is the summary of the main suite.
+test: fuzz build
+	@$(call say,test release)
+	@ctest --preset release
+
+demo: setup
+	@$(call configure,release)
+	@$(call build,release,order_timeline)
+	@$(call say,run examples/order_timeline)
+	@build/release/examples/order_timeline
+
+bench: setup
+	@$(call configure,release)
+	@$(call build,release,perdure_benchmarks)
+	@for source in $(wildcard bench/*_bench.cpp); do \
+	  program=build/release/$${source%.cpp}; \
+	  $(call say,run $$program); \
+	  $$program $(BENCH_ARGS); \
+	done
+
+check: setup
+	@$(call configure,clang)
+	@$(call configure,fuzz)
+	@JOBS=$(JOBS) scripts/check.sh
+
+format: setup
+	@scripts/check.sh --format
+
+# The thread sanitizer runs only what starts threads.
+sanitize: setup
+	@$(call configure,asan)
+	@$(call build,asan)
+	@$(call say,test asan)
+	@ctest --preset asan
+	@$(call configure,tsan)
+	@$(call build,tsan,perdure_threaded_tests)
+	@$(call say,test tsan: the label threads)
+	@ctest --preset tsan -L '^threads$$' --no-tests=ignore
+
+matrix: setup
+	@$(call configure,clang)
+	@$(call build,clang)
+	@$(call say,test clang)
+	@ctest --preset clang
+
+fuzz: setup
+	@$(call configure,fuzz)
+	@$(call build,fuzz)
+	@$(call say,test fuzz)
+	@ctest --preset fuzz --no-tests=ignore
+ifneq ($(FUZZ_SECONDS),)
+	@for source in $(wildcard fuzz/*_fuzz.cpp); do \
+	  program=build/fuzz/$${source%.cpp}; name=$$(basename $$source _fuzz.cpp); \
+	  mkdir -p build/fuzz/found/$$name build/fuzz/fuzz/crashes/$$name; \
+	  corpus=fuzz/corpus/$$name; if ! [ -d $$corpus ]; then corpus=; fi; \
+	  $(call say,search $$name for $(FUZZ_SECONDS) s); \
+	  ASAN_OPTIONS=external_symbolizer_path=/usr/bin/addr2line \
+	    $$program -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	    -artifact_prefix=build/fuzz/fuzz/crashes/$$name/ build/fuzz/found/$$name $$corpus; \
+	done
+endif
+
+clean:
+	@rm -rf build
+
+help:
+	@echo 'make build      configure and build build/release, the default'
+	@echo 'make test       everything that must pass: fuzzers briefly, then the whole suite'
+	@echo 'make demo       run examples/order_timeline'
+	@echo 'make bench      run the benchmarks; BENCH_ARGS=--benchmark_filter=...'
+	@echo 'make check      clang-format on all sources, clang-tidy on what changed; CHECK_BASE=<commit>'
+	@echo 'make format     let clang-format rewrite all sources'
+	@echo 'make sanitize   the suite under address and undefined, the threaded tests under thread'
+	@echo 'make matrix     the suite with clang'
+	@echo 'make fuzz       the fuzzers; FUZZ_SECONDS=600 to search that long with each'
+	@echo 'make setup      install the packages that are missing'
+	@echo 'make clean      remove build/'

@@ -1,0 +1,38 @@
+# Installation: the library, its headers, a CMake package and a pkg-config file. Two components, so that a distribution or
+# a parent project can take the shared library without what only a compiler needs.
+include(CMakePackageConfigHelpers)
+
+set(perdure_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
+
+install(TARGETS perdure EXPORT perdure_targets
+  RUNTIME COMPONENT perdure-runtime
+  LIBRARY COMPONENT perdure-runtime NAMELINK_COMPONENT perdure-dev
+  ARCHIVE COMPONENT perdure-dev
+  FILE_SET HEADERS COMPONENT perdure-dev)
+install(EXPORT perdure_targets NAMESPACE perdure:: DESTINATION ${perdure_cmake_dir} COMPONENT perdure-dev)
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/perdureConfig.cmake.in ${PROJECT_BINARY_DIR}/perdureConfig.cmake
+  INSTALL_DESTINATION ${perdure_cmake_dir})
+# Before 1.0 a minor version may change the API.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/perdureConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/perdureConfig.cmake ${PROJECT_BINARY_DIR}/perdureConfigVersion.cmake
+  DESTINATION ${perdure_cmake_dir} COMPONENT perdure-dev)
+
+# The .pc file finds its prefix from its own place, so that the tree can be moved. How many levels up that is depends on
+# the libdir: two from lib, three from lib/<triplet> as Debian has it. An absolute libdir cannot be moved at all.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(perdure_pc_prefix "${CMAKE_INSTALL_PREFIX}")
+  set(perdure_pc_libdir "${CMAKE_INSTALL_LIBDIR}")
+else()
+  file(RELATIVE_PATH perdure_pc_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  string(REGEX REPLACE "/$" "" perdure_pc_to_prefix "${perdure_pc_to_prefix}")
+  set(perdure_pc_prefix "\${pcfiledir}/${perdure_pc_to_prefix}")
+  set(perdure_pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+endif()
+if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(perdure_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
+else()
+  set(perdure_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/perdure.pc.in ${PROJECT_BINARY_DIR}/perdure.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/perdure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT perdure-dev)

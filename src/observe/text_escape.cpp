@@ -1,0 +1,63 @@
+// The escapes, one code point at a time.
+#include "observe/text_escape.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "model/utf8.h"
+
+namespace perdure::observe {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr std::string_view kDigits = "0123456789abcdef";
+
+bool is_control(char32_t c) noexcept {
+  return c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+// Every control lies below U+10000, so four digits and no surrogate pair.
+std::string control_escape(char32_t c) {
+  if (c == U'\n') return "\\n";
+  if (c == U'\r') return "\\r";
+  if (c == U'\t') return "\\t";
+  std::string escape = "\\u";
+  for (const unsigned shift : {12U, 8U, 4U, 0U}) escape += kDigits[(c >> shift) & 0xFU];
+  return escape;
+}
+
+enum class Escape { kNothing, kControls, kJson };
+
+std::string escaped(std::string_view text, Escape what) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const detail::CodePoint point = detail::first_code_point(text);
+    if (point.length == 0) {
+      out += kReplacement;
+    } else if (what != Escape::kNothing && is_control(point.value)) {
+      out += control_escape(point.value);
+    } else {
+      if (what == Escape::kJson && (point.value == U'"' || point.value == U'\\')) out += '\\';
+      out += text.substr(0, point.length);
+    }
+    text.remove_prefix(std::max<std::size_t>(point.length, 1));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string valid_utf8(std::string_view text) {
+  return escaped(text, Escape::kNothing);
+}
+
+std::string escape_controls(std::string_view text) {
+  return escaped(text, Escape::kControls);
+}
+
+std::string escape_json(std::string_view text) {
+  return escaped(text, Escape::kJson);
+}
+
+}  // namespace perdure::observe

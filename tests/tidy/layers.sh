@@ -1,0 +1,231 @@
+#!/bin/bash
+# The code checks its own habits: layers.sh <repository> prints every broken rule as path:line: what and why, and fails
+# when there is one; layers.sh --self-test proves it on planted files.
+#
+#   place               may include
+#   include/perdure     the standard library, <perdure/...>; json.h also nlohmann
+#   src/model           the standard library, <perdure/...>, "model/..."; a .cpp also nlohmann
+#   src/replay          the standard library, <perdure/...>, "model/...", "replay/..."
+#
+# model and replay are pure: no threads, no log, no metrics, no clock, no randomness, no environment. (Databases are no
+# question: the table has no room for them.) nlohmann stays out of every header but json.h, and only the umbrella perdure.h
+# includes that one. Every header has #pragma once and a first line that says what it is for; every source at most 450
+# lines and nothing left to be done later. Tests never sleep. No file names a place on somebody's machine.
+set -euo pipefail
+
+readonly max_lines=450
+
+# Prints the broken rules of the sources named on standard input, which are paths relative to the current directory.
+check_sources() {
+  xargs -d '\n' -r awk -v max_lines=$max_lines '
+    function broken(line, what) { printf "%s:%d: %s\n", FILENAME, line, what }
+
+    function end_of_file() {
+      if (file == "") return
+      if (lines > max_lines)
+        printf "%s:%d: %d lines; a file has one idea and at most %d lines: split it\n", file, lines, lines, max_lines
+      if (is_header && !guarded) printf "%s:1: a header without #pragma once\n", file
+    }
+
+    function included(target, name) {
+      name = substr(target, 2, length(target) - 2)
+      is_ours = target ~ /^<perdure\//
+      is_standard = target ~ /^<[a-z_0-9]+>$/
+      is_nlohmann = name ~ /^nlohmann\//
+
+      if (is_nlohmann && is_header && layer != "other" && FILENAME != "include/perdure/json.h") {
+        broken(FNR, "includes " target " in a header; nlohmann belongs in .cpp files and perdure/json.h")
+        return
+      }
+      if (name == "perdure/json.h" && is_header && layer != "other" && FILENAME != "include/perdure/perdure.h") {
+        broken(FNR, "includes " target " in a header, and nlohmann with it; only perdure/perdure.h may")
+        return
+      }
+
+      if (layer == "public") {
+        if (!is_standard && !is_ours && !is_nlohmann)
+          broken(FNR, "includes " target "; a public header includes the standard library and <perdure/...> only")
+      } else if (layer == "model") {
+        if (!is_standard && !is_ours && !is_nlohmann && target !~ /^"model\//)
+          broken(FNR, "includes " target "; src/model may include the standard library, <perdure/...>, \"model/...\" and, in a .cpp, nlohmann")
+      } else if (layer == "replay") {
+        if (!is_standard && !is_ours && target !~ /^"(model|replay)\//)
+          broken(FNR, "includes " target "; src/replay may include the standard library, <perdure/...>, \"model/...\" and \"replay/...\"")
+      }
+
+      if (is_pure && name ~ /^(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier)$/)
+        broken(FNR, "includes " target "; src/" layer " starts no thread and waits for none: threads belong to src/runtime")
+      if (is_pure && name ~ /^perdure\/(log|metrics)\.h$/)
+        broken(FNR, "includes " target "; src/" layer " is pure: its caller logs and counts")
+    }
+
+    FNR == 1 {
+      end_of_file()
+      file = FILENAME
+      is_header = FILENAME ~ /\.h$/
+      guarded = 0
+      layer = "other"
+      if (FILENAME ~ /^include\/perdure\//) layer = "public"
+      else if (FILENAME ~ /^src\/model\//) layer = "model"
+      else if (FILENAME ~ /^src\/replay\//) layer = "replay"
+      is_pure = layer == "model" || layer == "replay"
+      is_test = FILENAME ~ /^tests\//
+      if (is_header && $0 !~ /^\/\/ ./) broken(1, "the first line of a header must be a comment that says what it is for")
+    }
+    { lines = FNR }
+    /^[ \t]*#[ \t]*pragma once/ { guarded = 1 }
+    /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+      target = $0
+      sub(/^[ \t]*#[ \t]*include[ \t]*/, "", target)
+      if (match(target, /^(<[^>]*>|"[^"]*")/)) included(substr(target, 1, RLENGTH))
+    }
+    /(^|[^A-Za-z0-9_])(TODO|FIXME|XXX)([^A-Za-z0-9_]|$)/ {
+      broken(FNR, "leaves something for later; do it, or write it down as an issue")
+    }
+    is_test && /(^|[^A-Za-z0-9_])(sleep_for|sleep_until|usleep|nanosleep|sleep)[ \t]*\(/ {
+      broken(FNR, "a test that sleeps; use the fake clock or a latch")
+    }
+    is_pure && /(system_clock|steady_clock|high_resolution_clock)::now|(^|[^A-Za-z0-9_])(random_device|getenv|gettimeofday|clock_gettime)([^A-Za-z0-9_]|$)/ {
+      broken(FNR, "reads the clock, the environment or a random source; src/" layer " is given them from outside")
+    }
+    END { end_of_file() }
+  '
+}
+
+# Prints the lines that name a place on somebody's machine, in the text files named on standard input.
+check_paths() {
+  xargs -d '\n' -r grep -nHE '(^|[^A-Za-z0-9_./$}>-])/(home|root|Users|work|workspace|mnt)/[A-Za-z0-9_.-]' |
+    sed -E 's/^([^:]+:[0-9]+):.*/\1: names a place on one machine; make it relative, or ask CMake or the environment/' || true
+}
+
+# Checks the repository in the current directory; prints what is broken and fails when anything is.
+check_repository() {
+  local folder folders=()
+  for folder in include src tests bench examples fuzz; do
+    if [ -d "$folder" ]; then folders+=("$folder"); fi
+  done
+  if [ ${#folders[@]} -eq 0 ]; then
+    echo "tidy: no sources in $PWD" >&2
+    return 1
+  fi
+
+  local report
+  report=$(
+    find "${folders[@]}" -type f \( -name '*.h' -o -name '*.cpp' \) | sort | check_sources || echo "tidy: the check itself failed"
+    find . \( -name .git -o -name build -o -name corpus \) -prune -o -type f \
+      \( -name '*.h' -o -name '*.cpp' -o -name '*.cmake' -o -name '*.in' -o -name CMakeLists.txt -o -name '*.json' \
+      -o -name '*.md' -o -name '*.sh' -o -name Makefile -o -path './.ci/*' \) -print | sed 's|^\./||' | sort | check_paths
+  )
+  if [ -n "$report" ]; then
+    echo "$report"
+    echo "tidy: broken rules: $(wc -l <<<"$report")"
+    return 1
+  fi
+}
+
+# ---- self test ----
+
+readonly self=$(realpath "$0")
+scratch=
+cases=0
+
+# A small repository without a fault, in a fresh directory.
+plant_good_tree() {
+  rm -rf "$scratch"/tree
+  mkdir -p "$scratch"/tree/{include/perdure,src/model,src/replay,src/runtime,tests/model}
+  cd "$scratch"/tree
+  printf '// A value.\n#pragma once\n#include <string>\n#include <perdure/error.h>\n' >include/perdure/value.h
+  printf '// Errors.\n#pragma once\n#include <coroutine>\n' >include/perdure/error.h
+  printf '// JSON.\n#pragma once\n#include <nlohmann/json.hpp>\n#include <perdure/value.h>\n' >include/perdure/json.h
+  printf '// All.\n#pragma once\n#include <perdure/json.h>\n' >include/perdure/perdure.h
+  printf '// Codec.\n#pragma once\n#include <atomic>\n#include <perdure/value.h>\n' >src/model/codec.h
+  printf '// Codec.\n#include "model/codec.h"\n#include <nlohmann/json.hpp>\nint todo_list; // XXXXXX\n' >src/model/codec.cpp
+  printf '// Replay.\n#include "replay/cursor.h"\n#include <chrono>\n#include "model/codec.h"\n' >src/replay/cursor.cpp
+  printf '// Run.\n#include <mutex>\n#include <sqlite3.h>\n#include <perdure/log.h>\n' >src/runtime/run.cpp
+  printf '// Test.\n#include <thread>\n// It does not sleep.\n// See https://example.org/work/x\n' >tests/model/codec_test.cpp
+}
+
+# expect_broken <file> <line of C++> <words that the report must have>: plants the line at the end of the file.
+expect_broken() {
+  local file=$1 line=$2 words=$3 report
+  plant_good_tree
+  mkdir -p "$(dirname "$file")"
+  if ! [ -f "$file" ]; then printf '// Planted.\n#pragma once\n' >"$file"; fi
+  printf '%s\n' "$line" >>"$file"
+  cases=$((cases + 1))
+  if report=$("$self" . 2>&1); then
+    echo "self test: '$line' in $file was not refused" >&2
+    exit 1
+  fi
+  if ! grep -qF -- "$words" <<<"$report" || ! grep -q "^$file:" <<<"$report"; then
+    printf 'self test: %s in %s was refused with other words:\n%s\n' "'$line'" "$file" "$report" >&2
+    exit 1
+  fi
+  if [ "$(wc -l <<<"$report")" -ne 2 ]; then
+    printf 'self test: %s in %s broke more than one rule:\n%s\n' "'$line'" "$file" "$report" >&2
+    exit 1
+  fi
+}
+
+self_test() {
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+
+  plant_good_tree
+  "$self" . || { echo "self test: a repository without a fault was refused" >&2; exit 1; }
+
+  local header
+  for header in include/perdure/value.h src/model/codec.h src/replay/cursor.h; do
+    expect_broken $header '#include <nlohmann/json_fwd.hpp>' 'nlohmann belongs in'
+    expect_broken $header '#include <perdure/json.h>' 'only perdure/perdure.h may'
+  done
+  expect_broken include/perdure/value.h '#include <spdlog/spdlog.h>' 'a public header includes'
+  expect_broken include/perdure/value.h '#include "model/codec.h"' 'a public header includes'
+  expect_broken include/perdure/deep/value.h '#  include <sqlite3.h>' 'a public header includes'
+  expect_broken include/perdure/json.h '#include <fmt/core.h>' 'a public header includes'
+
+  local other
+  for other in '"replay/cursor.h"' '<sqlite3.h>' '<libpq-fe.h>' '<spdlog/spdlog.h>' '<unistd.h>' '"observe/log.h"'; do
+    expect_broken src/model/codec.cpp "#include $other" 'src/model may include'
+  done
+  for other in '"runtime/run.h"' '<sqlite3.h>' '<libpq-fe.h>' '<spdlog/spdlog.h>' '<nlohmann/json.hpp>'; do
+    expect_broken src/replay/cursor.cpp "#include $other" 'src/replay may include'
+  done
+  local file
+  for file in src/model/codec.cpp src/model/codec.h src/replay/cursor.cpp; do
+    for other in thread mutex shared_mutex condition_variable future latch; do
+      expect_broken $file "#include <$other>" 'starts no thread'
+    done
+    expect_broken $file '#include <perdure/log.h>' 'is pure'
+    expect_broken $file '#include <perdure/metrics.h>' 'is pure'
+    expect_broken $file 'auto now = std::chrono::system_clock::now();' 'reads the clock'
+    expect_broken $file 'std::random_device device;' 'reads the clock'
+  done
+
+  for other in TODO FIXME XXX; do
+    expect_broken src/runtime/run.cpp "int x; // $other: later" 'for later'
+  done
+  for other in 'std::this_thread::sleep_for(1ms);' 'std::this_thread::sleep_until(t);' 'usleep(1);' '::sleep(1);'; do
+    expect_broken tests/model/codec_test.cpp "$other" 'a test that sleeps'
+  done
+  local place
+  for place in home root Users work; do
+    expect_broken src/runtime/run.cpp "const char* path = \"/$place/somebody/x\";" 'names a place'
+    expect_broken scripts/run.sh "cd /$place/somebody" 'names a place'
+  done
+  expect_broken src/runtime/long.cpp "$(yes '//' | head -n $max_lines)" 'split it'
+
+  plant_good_tree
+  printf '// Nothing.\n' >src/runtime/bare.h
+  if "$self" . >/dev/null; then echo "self test: a header without #pragma once was not refused" >&2; exit 1; fi
+  plant_good_tree
+  printf '#pragma once\n' >src/runtime/bare.h
+  if "$self" . >/dev/null; then echo "self test: a header without a first comment was not refused" >&2; exit 1; fi
+  echo "self test: $((cases + 2)) planted faults refused"
+}
+
+case ${1:-} in
+  --self-test) self_test ;;
+  "") echo "usage: layers.sh <repository> | --self-test" >&2; exit 2 ;;
+  *) cd "$1" && check_repository ;;
+esac
