@@ -1,0 +1,74 @@
+// OrchestrationHandler: a workflow function with its types hidden, as the engine starts it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <perdure/context.h>
+#include <perdure/orchestration.h>
+#include <perdure/types.h>
+#include <perdure/version.h>
+
+namespace perdure {
+
+// Makes the coroutine of one execution. Throws when the input does not decode.
+using OrchestrationHandler = std::function<detail::Root(OrchestrationContext, const Payload&)>;
+
+// A handler with the version it was registered under. Shared: it outlives the coroutines made from it, and with it a
+// lambda's captures.
+struct ResolvedOrchestration {
+  SemanticVersion version;
+  std::shared_ptr<const OrchestrationHandler> handler;
+};
+
+namespace detail {
+
+template <class F>
+struct signature : signature<decltype(&F::operator())> {};
+template <class R, class... A>
+struct signature<R (*)(A...)> {
+  using result = R;
+  using arguments = std::tuple<A...>;
+};
+template <class R, class C, class... A>
+struct signature<R (C::*)(A...) const> : signature<R (*)(A...)> {};
+template <class R, class C, class... A>
+struct signature<R (C::*)(A...)> : signature<R (*)(A...)> {};
+
+template <class T>
+inline constexpr bool is_orchestration = false;
+template <class T>
+inline constexpr bool is_orchestration<Orchestration<T>> = true;
+
+template <class F>
+std::shared_ptr<const OrchestrationHandler> make_handler(F function) {
+  using Signature = signature<std::decay_t<F>>;
+  using Arguments = typename Signature::arguments;
+  constexpr std::size_t kCount = std::tuple_size_v<Arguments>;
+  static_assert(is_orchestration<typename Signature::result>,
+                "a registered orchestration returns perdure::Orchestration<T>");
+  static_assert(kCount == 1 || kCount == 2,
+                "a registered orchestration takes (OrchestrationContext) or "
+                "(OrchestrationContext, Input)");
+  static_assert(std::is_same_v<std::tuple_element_t<0, Arguments>, OrchestrationContext>,
+                "the first parameter of a registered orchestration is perdure::OrchestrationContext, by value");
+  if constexpr (kCount == 2) {
+    using Input = std::tuple_element_t<1, Arguments>;
+    static_assert(is_safe_parameter<Input>, "a registered orchestration takes its input by value");
+    return std::make_shared<const OrchestrationHandler>(
+        [function = std::move(function)](OrchestrationContext ctx, const Payload& input) {
+          return function(ctx, decode_payload<std::remove_cv_t<Input>>(input)).release();
+        });
+  } else {
+    return std::make_shared<const OrchestrationHandler>(
+        [function = std::move(function)](OrchestrationContext ctx, const Payload&) { return function(ctx).release(); });
+  }
+}
+
+}  // namespace detail
+
+}  // namespace perdure

@@ -1,0 +1,159 @@
+#include "replay/intake.h"
+
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <perdure/version.h>
+
+namespace perdure {
+
+using detail::OperationKind;
+
+namespace {
+
+template <class T>
+inline constexpr bool is_start =
+    std::is_same_v<T, messages::StartOrchestration> || std::is_same_v<T, messages::ContinueAsNew>;
+
+class Converter {
+ public:
+  Converter(const IntakeRequest& request, HistoryFacts& facts)
+      : request_(request), facts_(facts), turn_(facts.last_turn() + 1) {}
+
+  Intake run() {
+    result_.inputs.reserve(request_.messages.size() + 1);
+    const bool was_started = facts_.started();
+    if (!was_started) begin();
+    const std::size_t chosen = was_started ? request_.messages.size() : start_index(request_.messages);
+    for (std::size_t i = 0; i < request_.messages.size(); ++i) {
+      if (i == chosen) continue;
+      const Message& message = request_.messages[i];
+      std::visit([&](const auto& body) { convert(message, body); }, message.body);
+    }
+    return std::move(result_);
+  }
+
+  static std::size_t start_index(std::span<const Message> messages) {
+    std::size_t found = messages.size();
+    for (std::size_t i = messages.size(); i-- > 0;) {
+      if (std::holds_alternative<messages::StartOrchestration>(messages[i].body)) found = i;
+    }
+    for (std::size_t i = messages.size(); i-- > 0;) {
+      if (std::holds_alternative<messages::ContinueAsNew>(messages[i].body)) found = i;
+    }
+    return found;
+  }
+
+ private:
+  void begin() {
+    auto start = find_start(request_.messages);
+    if (!start) return;
+    auto carried = start->carry_forward;
+    append(events::OrchestrationStarted{std::move(start->name), request_.version, std::move(start->input),
+                                        std::move(start->parent), std::move(start->carry_forward),
+                                        std::move(start->initial_custom_status)});
+    for (auto& message : carried)
+      append(events::QueueEventDelivered{std::move(message.queue), std::move(message.data)});
+  }
+
+  template <class Body>
+  void convert(const Message& message, const Body& body) {
+    if (!facts_.started()) return ignore(message, IgnoreReason::kNotStarted);
+    if constexpr (is_start<Body>) {
+      ignore(message, IgnoreReason::kAlreadyStarted);
+    } else if constexpr (std::is_same_v<Body, messages::ActivityCompleted>) {
+      if (accept(message, body.schedule_id, OperationKind::kActivity))
+        append(events::ActivityCompleted{body.schedule_id, body.result});
+    } else if constexpr (std::is_same_v<Body, messages::ActivityFailed>) {
+      if (!accept(message, body.schedule_id, OperationKind::kActivity)) return;
+      append(events::ActivityFailed{body.schedule_id, body.error});
+      abort_unless_application(body.error);
+    } else if constexpr (std::is_same_v<Body, messages::TimerFired>) {
+      if (accept(message, body.schedule_id, OperationKind::kTimer))
+        append(events::TimerFired{body.schedule_id, body.fire_at});
+    } else if constexpr (std::is_same_v<Body, messages::SubOrchestrationCompleted>) {
+      if (accept(message, body.schedule_id, OperationKind::kSubOrchestration))
+        append(events::SubOrchestrationCompleted{body.schedule_id, body.result});
+    } else if constexpr (std::is_same_v<Body, messages::SubOrchestrationFailed>) {
+      if (!accept(message, body.schedule_id, OperationKind::kSubOrchestration)) return;
+      append(events::SubOrchestrationFailed{body.schedule_id, body.error});
+      abort_unless_application(body.error);
+    } else if constexpr (std::is_same_v<Body, messages::ExternalRaised>) {
+      append(events::ExternalEvent{body.name, body.data});
+    } else if constexpr (std::is_same_v<Body, messages::QueueMessage>) {
+      append(events::QueueEventDelivered{body.queue, body.data});
+    } else if constexpr (std::is_same_v<Body, messages::CancelInstance>) {
+      if (facts_.cancel_requested()) return ignore(message, IgnoreReason::kAlreadyCancelled);
+      append(events::OrchestrationCancelRequested{body.reason});
+    } else if constexpr (std::is_same_v<Body, messages::TerminateInstance>) {
+      if (!result_.terminate) result_.terminate = body.reason;
+    } else {
+      static_assert(std::is_same_v<Body, messages::ExecuteActivity>, "every message kind is handled");
+      ignore(message, IgnoreReason::kNotForOrchestrations);
+    }
+  }
+
+  // Whether a completion belongs to an operation that is still open. One that can belong to none is an error of the
+  // whole execution: its history and the message cannot both be true.
+  bool accept(const Message& message, EventId schedule_id, OperationKind kind) {
+    if (message.execution != request_.execution) return ignore(message, IgnoreReason::kOtherExecution), false;
+    const std::string id = std::to_string(schedule_id);
+    switch (facts_.match(schedule_id, kind)) {
+      case HistoryFacts::Match::kOpen:
+        return true;
+      case HistoryFacts::Match::kResolved:
+        return ignore(message, IgnoreReason::kDuplicate), false;
+      case HistoryFacts::Match::kMissing:
+        abort("no matching schedule for " + std::string(kind_name(message.body)) + " id=" + id);
+        return false;
+      case HistoryFacts::Match::kOtherKind:
+        abort("completion kind mismatch for id=" + id + ": " + std::string(kind_name(message.body)) + ", but event " +
+              id + " scheduled no " + std::string(to_string(kind)));
+        return false;
+    }
+    return false;
+  }
+
+  void append(EventBody body) {
+    Event event{facts_.next_event_id(), turn_, request_.now, engine_version(), std::move(body)};
+    facts_.record(event);
+    result_.inputs.push_back(std::move(event));
+  }
+  void ignore(const Message& message, IgnoreReason reason) {
+    result_.ignored.push_back({std::string(kind_name(message.body)), reason});
+  }
+  void abort(std::string text) {
+    if (!result_.abort) {
+      result_.abort = ConfigurationError{ConfigurationErrorKind::kNondeterminism, facts_.name(), std::move(text)};
+    }
+  }
+  // Only application errors are for the code to see; the others end the execution.
+  void abort_unless_application(const ErrorDetails& error) {
+    if (!std::holds_alternative<ApplicationError>(error) && !result_.abort) result_.abort = error;
+  }
+
+  const IntakeRequest& request_;
+  HistoryFacts& facts_;
+  TurnNumber turn_;
+  Intake result_;
+};
+
+}  // namespace
+
+std::optional<StartItem> find_start(std::span<const Message> messages) {
+  const std::size_t index = Converter::start_index(messages);
+  if (index == messages.size()) return std::nullopt;
+  if (const auto* next = std::get_if<messages::ContinueAsNew>(&messages[index].body)) {
+    return StartItem{next->name,   next->version,       next->input,
+                     next->parent, next->carry_forward, next->initial_custom_status};
+  }
+  const auto& start = std::get<messages::StartOrchestration>(messages[index].body);
+  return StartItem{start.name, start.version, start.input, start.parent, {}, std::nullopt};
+}
+
+Intake take_in(const IntakeRequest& request, HistoryFacts& facts) {
+  return Converter(request, facts).run();
+}
+
+}  // namespace perdure

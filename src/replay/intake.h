@@ -1,0 +1,45 @@
+// Intake: the first half of a turn, in which messages become events.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <perdure/event.h>
+#include <perdure/message.h>
+#include "replay/history_facts.h"
+#include "replay/turn.h"
+
+namespace perdure {
+
+// How an execution begins, whichever message says so.
+struct StartItem {
+  std::string name;
+  std::optional<SemanticVersion> version;
+  Payload input;
+  std::optional<ParentLink> parent;
+  std::vector<CarriedMessage> carry_forward;
+  std::optional<std::string> initial_custom_status;
+};
+// The message of a batch that starts the execution: a ContinueAsNew, else the first StartOrchestration.
+[[nodiscard]] std::optional<StartItem> find_start(std::span<const Message> messages);
+
+struct Intake {
+  std::vector<Event> inputs;
+  std::vector<IgnoredMessage> ignored;
+  std::optional<ErrorDetails> abort;     // the execution fails with it, and its code does not run
+  std::optional<std::string> terminate;  // the execution ends for this reason, and its code does not run
+};
+
+struct IntakeRequest {
+  std::span<const Message> messages;
+  ExecutionId execution = kFirstExecutionId;
+  std::optional<SemanticVersion> version;  // resolved; for the event that starts the execution
+  Timestamp now{};
+};
+
+// Converts the messages of a turn, in order, and records the events in `facts`.
+[[nodiscard]] Intake take_in(const IntakeRequest& request, HistoryFacts& facts);
+
+}  // namespace perdure

@@ -1,0 +1,394 @@
+#include "replay/live_instance.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "model/check.h"
+#include "replay/divergence.h"
+
+namespace perdure {
+
+using detail::OperationKind;
+using detail::Slot;
+using detail::SlotRef;
+
+namespace {
+
+// The last turn of an execution that ended without its code's say: the code did not run, or what it did was discarded,
+// or, in a cancelled turn, one cannot tell.
+bool ended_by_engine(std::span<const Event> turn) {
+  for (const Event& event : turn) {
+    const auto* failed = std::get_if<events::OrchestrationFailed>(&event.body);
+    if (!failed) continue;
+    const auto* error = std::get_if<ApplicationError>(&failed->error);
+    if (!error) return true;
+    return error->kind != ApplicationErrorKind::kOrchestrationFailed && error->kind != ApplicationErrorKind::kPanicked;
+  }
+  return false;
+}
+
+std::optional<EventId> dropped_source(const EventBody& body) {
+  return std::visit(
+      [](const auto& event) -> std::optional<EventId> {
+        if constexpr (requires { event.source, event.reason; }) {
+          if (event.reason == CancelReason::kDroppedFuture) return event.source;
+        }
+        return std::nullopt;
+      },
+      body);
+}
+
+std::string drop_text(EventId id) {
+  return "drop of the future of event " + std::to_string(id);
+}
+
+std::string describe_end(const std::variant<Payload, ApplicationError>& result) {
+  if (const auto* error = std::get_if<ApplicationError>(&result)) {
+    return summarize(events::OrchestrationFailed{*error});
+  }
+  return summarize(events::OrchestrationCompleted{std::get<Payload>(result)});
+}
+
+}  // namespace
+
+LiveInstance::LiveInstance(ExecutionIdentity identity, std::shared_ptr<const OrchestrationHandler> handler,
+                           KeyValueSnapshot key_values, TurnLimits limits)
+    : identity_(std::move(identity)),
+      limits_(limits),
+      handler_(std::move(handler)),
+      key_values_(std::move(key_values)) {}
+
+LiveInstance::~LiveInstance() {
+  destroy_code();
+  // Futures that the code hid somewhere else must not find us any more.
+  operations_.for_each([](Slot& slot) { slot.core.store(nullptr, std::memory_order_relaxed); });
+  for (const auto& slot : adopted_) slot->core.store(nullptr, std::memory_order_relaxed);
+}
+
+// Runs destructors of the code's locals, in which nothing may have an effect any more.
+void LiveInstance::destroy_code() noexcept {
+  const Running running(*this);
+  closing_ = true;
+  root_ = detail::Root();
+  for (const auto& slot : adopted_) slot->driver.reset();
+}
+
+// ---- replay --------------------------------------------------------------------------------------------------------
+
+void LiveInstance::replay(std::span<const Event> events) {
+  if (failure()) return;
+  // The facts of the whole history first: they are needed to end an execution whose code stops fitting half-way.
+  for (const Event& event : events) {
+    if (const auto problem = facts_.problem_with(event)) {
+      facts_.stop_at_damage(events.back());
+      return die(ConfigurationError{ConfigurationErrorKind::kCorruptHistory, identity_.instance, *problem});
+    }
+    facts_.record(event);
+  }
+  const Running running(*this);
+  replaying_ = true;
+  for (std::size_t first = 0; first < events.size() && !failure();) {
+    std::size_t last = first;
+    while (last < events.size() && events[last].turn == events[first].turn) ++last;
+    replay_turn(events.subspan(first, last - first));
+    first = last;
+  }
+  replaying_ = false;
+  recorded_ = {};
+}
+
+void LiveInstance::replay_turn(std::span<const Event> turn) {
+  if (ended_by_engine(turn)) return;
+  recorded_ = turn;
+  next_recorded_ = 0;
+  now_ = turn.front().time;
+  bool terminal = false;
+  for (std::size_t i = 0; i < turn.size() && !failure(); ++i) {
+    switch (classify(turn[i].body)) {
+      case EventClass::kInput:
+        apply(turn[i]);
+        break;
+      case EventClass::kDecision:
+        if (i >= next_recorded_)
+          diverge("a recorded decision was not repeated", i, summarize(turn[i].body), std::nullopt);
+        break;
+      case EventClass::kBreadcrumb:
+        if (const auto source = dropped_source(turn[i].body); source && std::erase(dropped_, *source) == 0) {
+          diverge("a recorded drop of a future was not repeated", i, drop_text(*source), std::nullopt);
+        }
+        break;
+      case EventClass::kTerminal:
+        terminal = true;
+        check_terminal(turn[i].body, i);
+        break;
+    }
+  }
+  if (!failure()) check_end_of_recorded_turn(turn, terminal);
+}
+
+void LiveInstance::check_end_of_recorded_turn(std::span<const Event> turn, bool terminal) {
+  if (!dropped_.empty()) {
+    const auto first = *std::min_element(dropped_.begin(), dropped_.end());
+    return diverge("the code dropped a future that history kept", turn.size(), std::nullopt, drop_text(first));
+  }
+  if (terminal) return;
+  if (finished()) {
+    diverge("the code finished where history goes on", turn.size(), std::nullopt, describe_end(finished()->result));
+  } else if (const auto* next = continued()) {
+    diverge("the code continued as new where history goes on", turn.size(), std::nullopt,
+            summarize(events::OrchestrationContinuedAsNew{next->input, next->version}));
+  }
+}
+
+// A stored end must be the end that the code comes to.
+void LiveInstance::check_terminal(const EventBody& body, std::size_t position) {
+  bool same = false;
+  if (const auto* completed = std::get_if<events::OrchestrationCompleted>(&body)) {
+    const auto* output = finished() ? std::get_if<Payload>(&finished()->result) : nullptr;
+    same = output && *output == completed->output;
+  } else if (const auto* next = std::get_if<events::OrchestrationContinuedAsNew>(&body)) {
+    same = continued() && continued()->input == next->input;
+  } else if (const auto* failed = std::get_if<events::OrchestrationFailed>(&body)) {
+    const auto* recorded = std::get_if<ApplicationError>(&failed->error);
+    const auto* error = finished_with_error();
+    same = recorded && error && *error == *recorded;
+  }
+  if (same) return;
+  std::optional<std::string> done;
+  if (finished()) done = describe_end(finished()->result);
+  if (const auto* next = continued()) done = summarize(events::OrchestrationContinuedAsNew{next->input, next->version});
+  diverge("the code did not end as recorded", position, summarize(body), done ? done : "the code is still waiting");
+}
+
+// ---- a live turn ---------------------------------------------------------------------------------------------------
+
+TurnOutcome LiveInstance::run_turn(const TurnRequest& request) {
+  if (facts_.terminal()) {
+    TurnOutcome outcome;
+    for (const Message& message : request.messages) {
+      outcome.ignored.push_back({std::string(kind_name(message.body)), IgnoreReason::kExecutionEnded});
+    }
+    return outcome;
+  }
+  Intake intake = take_in({request.messages, identity_.execution, identity_.version, request.now}, facts_);
+  const bool without_code = failure() || intake.abort || intake.terminate;
+  if (intake.inputs.empty() && (!facts_.started() || !without_code)) {
+    TurnOutcome outcome;
+    outcome.ignored = std::move(intake.ignored);
+    return outcome;
+  }
+  now_ = request.now;
+  entropy_ = request.entropy;
+  draws_ = 0;
+  traces_ = request.traces;
+  next_id_ = facts_.next_event_id();
+  if (!without_code) {
+    const Running running(*this);
+    for (const Event& event : intake.inputs) {
+      if (failure()) break;
+      apply(event);
+    }
+    check_carry_forward();
+  }
+  traces_ = nullptr;
+  TurnOutcome outcome = close_turn(end_of_turn(std::move(intake)), facts_);
+  if (outcome.status != ExecutionStatus::kRunning) destroy_code();
+  return outcome;
+}
+
+TurnEnd LiveInstance::end_of_turn(Intake intake) {
+  TurnEnd end;
+  end.verdict = verdict(intake);
+  end.instance = identity_.instance;
+  end.execution = identity_.execution;
+  end.now = now_;
+  end.inputs = std::move(intake.inputs);
+  end.ignored = std::move(intake.ignored);
+  end.ignored.insert(end.ignored.end(), ignored_.begin(), ignored_.end());
+  ignored_.clear();
+  std::vector<Event> decisions = std::exchange(decisions_, {});
+  std::vector<EventId> dropped = std::exchange(dropped_, {});
+  if (failure()) return end;  // what a dead instance decided in this turn is discarded
+  end.decisions = std::move(decisions);
+  std::sort(dropped.begin(), dropped.end());
+  end.dropped = std::move(dropped);
+  if (std::holds_alternative<verdicts::Continue>(end.verdict)) return end;
+  end.open_waits = waits_.open();
+  end.open_dequeues = queues_.open();
+  operations_.for_each([&](const Slot& slot) {
+    if (slot.detached) end.detached.push_back(slot.schedule_id);
+  });
+  for (const auto& slot : adopted_) {
+    if (!slot->completion.done() && slot->schedule_id != 0) end.detached.push_back(slot->schedule_id);
+  }
+  std::sort(end.detached.begin(), end.detached.end());
+  return end;
+}
+
+// Who has the last word about a turn: the engine, a request from outside, then the code.
+Verdict LiveInstance::verdict(const Intake& intake) const {
+  if (failure()) return verdicts::Failed{*failure()};
+  if (intake.terminate) {
+    return verdicts::Failed{ApplicationError{ApplicationErrorKind::kTerminated, *intake.terminate, false}};
+  }
+  if (intake.abort) return verdicts::Failed{*intake.abort};
+  const auto* error = finished_with_error();
+  if (error && error->kind == ApplicationErrorKind::kPanicked) return verdicts::Failed{*error};
+  if (facts_.cancel_requested()) {
+    return verdicts::Failed{ApplicationError{ApplicationErrorKind::kCancelled, *facts_.cancel_requested(), false}};
+  }
+  if (const auto* next = continued()) {
+    return verdicts::ContinuedAsNew{next->input, next->version, queues_.unread(), custom_status_};
+  }
+  if (error) return verdicts::Failed{*error};
+  if (finished()) return verdicts::Completed{std::get<Payload>(finished()->result)};
+  return verdicts::Continue{};
+}
+
+// Too many to carry would mean to lose some.
+void LiveInstance::check_carry_forward() {
+  if (!continued() || failure()) return;
+  const std::size_t unread = queues_.unread().size();
+  if (unread <= limits_.max_carry_forward) return;
+  exceed_limit("continue_as_new would carry " + std::to_string(unread) + " unread queue messages; the limit is " +
+               std::to_string(limits_.max_carry_forward) +
+               " (max_carry_forward): read the queue before continuing, or raise the limit");
+}
+
+// ---- applying an event ---------------------------------------------------------------------------------------------
+
+void LiveInstance::apply(const Event& event) {
+  current_event_ = event.id;
+  sequence_ = 0;
+  if (const auto* e = std::get_if<events::ActivityCompleted>(&event.body)) {
+    settle(e->source, e->result, nullptr);
+  } else if (const auto* failed = std::get_if<events::ActivityFailed>(&event.body)) {
+    settle(failed->source, std::nullopt, &failed->error);
+  } else if (const auto* fired = std::get_if<events::TimerFired>(&event.body)) {
+    settle(fired->source, std::nullopt, nullptr);
+  } else if (const auto* child = std::get_if<events::SubOrchestrationCompleted>(&event.body)) {
+    settle(child->source, child->result, nullptr);
+  } else if (const auto* child_failed = std::get_if<events::SubOrchestrationFailed>(&event.body)) {
+    settle(child_failed->source, std::nullopt, &child_failed->error);
+  } else if (const auto* raised = std::get_if<events::ExternalEvent>(&event.body)) {
+    raise(*raised);
+  } else if (const auto* message = std::get_if<events::QueueEventDelivered>(&event.body)) {
+    deliver(queues_.add_message(message->queue, {event.id, message->data}));
+  } else if (const auto* start = std::get_if<events::OrchestrationStarted>(&event.body)) {
+    begin(*start);
+  }
+  // OrchestrationCancelRequested is for the end of the turn: facts_ has it.
+  run_ready();
+}
+
+void LiveInstance::begin(const events::OrchestrationStarted& start) {
+  custom_status_ = start.initial_custom_status;
+  try {
+    root_ = (*handler_)(OrchestrationContext(*this), start.input);
+    root_.start(*this);
+  } catch (const std::exception& error) {
+    ending().finished = Finished{ApplicationError{
+        ApplicationErrorKind::kOrchestrationFailed,
+        "the input of orchestration '" + start.name + "' cannot be used: " + std::string(error.what()), false}};
+  } catch (...) {
+    ending().finished = Finished{ApplicationError{ApplicationErrorKind::kPanicked, "orchestration panicked", false}};
+  }
+}
+
+// An operation whose future was dropped has no slot any more; its outcome is history only.
+void LiveInstance::settle(EventId schedule_id, const Payload& payload, const ErrorDetails* error) {
+  const SlotRef slot = operations_.take(schedule_id);
+  if (!slot) return;
+  slot->payload = payload;
+  if (error) {
+    slot->failed = true;
+    slot->error = std::make_unique<ErrorDetails>(*error);
+  }
+  slot->completion.complete(next_rank());
+}
+
+void LiveInstance::raise(const events::ExternalEvent& event) {
+  const SlotRef slot = inert() ? SlotRef() : waits_.take(event.name);
+  if (!slot) {
+    if (!replaying_) ignored_.push_back({summarize(event), IgnoreReason::kNobodyWaits});
+    return;
+  }
+  operations_.take(slot->schedule_id);
+  slot->payload = event.data;
+  slot->completion.complete(next_rank());
+}
+
+void LiveInstance::run_ready() {
+  while (!inert()) {
+    detail::ReadyNode* node = ready_.pop();
+    if (!node) break;
+    node->handle.resume();
+    if (root_.done()) finish();
+  }
+}
+
+// After continue_as_new only a panic still counts.
+void LiveInstance::finish() {
+  if (failure()) return;
+  const bool superseded = continued() != nullptr;
+  try {
+    Payload output = root_.output();
+    if (superseded || !payload_fits("the output of the orchestration", output)) return;
+    ending().finished = Finished{std::move(output)};
+  } catch (const std::exception& error) {
+    if (superseded) return;
+    ending().finished = Finished{ApplicationError{ApplicationErrorKind::kOrchestrationFailed, error.what(), false}};
+  } catch (...) {
+    ending().finished = Finished{ApplicationError{ApplicationErrorKind::kPanicked, "orchestration panicked", false}};
+  }
+}
+
+// ---- its end -------------------------------------------------------------------------------------------------------
+
+const std::optional<ErrorDetails>& LiveInstance::failure() const noexcept {
+  static const std::optional<ErrorDetails> kNone;
+  return ending_ ? ending_->failure : kNone;
+}
+
+const LiveInstance::Finished* LiveInstance::finished() const noexcept {
+  return ending_ && ending_->finished ? &*ending_->finished : nullptr;
+}
+
+const LiveInstance::Continued* LiveInstance::continued() const noexcept {
+  return ending_ && ending_->continued ? &*ending_->continued : nullptr;
+}
+
+const ApplicationError* LiveInstance::finished_with_error() const noexcept {
+  return finished() ? std::get_if<ApplicationError>(&finished()->result) : nullptr;
+}
+
+LiveInstance::Ending& LiveInstance::ending() {
+  if (!ending_) ending_ = std::make_unique<Ending>();
+  return *ending_;
+}
+
+// ---- giving up -----------------------------------------------------------------------------------------------------
+
+void LiveInstance::die(ErrorDetails error) {
+  if (!failure()) ending().failure = std::move(error);
+}
+
+void LiveInstance::diverge(const std::string& headline, std::size_t position,
+                           const std::optional<std::string>& recorded, const std::optional<std::string>& done) {
+  const std::string where = headline + " (instance '" + identity_.instance + "', execution " +
+                            std::to_string(identity_.execution) + ", orchestration '" + facts_.name() + "' " +
+                            identity_.version.to_string() + ", turn " + std::to_string(recorded_.front().turn) + ")";
+  die(ConfigurationError{ConfigurationErrorKind::kNondeterminism, facts_.name(),
+                         divergence_report(where, {recorded_, position}, recorded, done)});
+}
+
+std::size_t LiveInstance::memory_bytes() const noexcept {
+  const std::size_t slots = (operations_.size() + adopted_.size()) * (sizeof(Slot) + sizeof(SlotRef) + sizeof(EventId));
+  const auto frames = static_cast<std::size_t>(std::max<std::ptrdiff_t>(frame_bytes_, 0));
+  std::size_t values = 0;
+  for (const auto& [key, entry] : key_values_.entries()) values += sizeof(entry) + key.size() + entry.value.size();
+  return sizeof(*this) + slots + frames + values + facts_.memory_bytes() + queues_.memory_bytes();
+}
+
+}  // namespace perdure

@@ -1,0 +1,88 @@
+#include "replay/retry_loop.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <perdure/context.h>
+#include <perdure/task.h>
+
+namespace perdure::detail {
+
+namespace {
+
+class RetryDriver final : public SlotDriver {
+ public:
+  explicit RetryDriver(Task<void> loop) noexcept : loop_(std::move(loop)) {}
+  [[nodiscard]] const Task<void>& loop() const noexcept { return loop_; }
+
+ private:
+  Task<void> loop_;
+};
+
+Error timed_out(const events::ActivityScheduled& activity, Milliseconds limit) {
+  return {Error::Source::kActivity, activity.name,
+          ApplicationError{ApplicationErrorKind::kTimedOut,
+                           "timeout: all attempts together took longer than " + std::to_string(limit.count()) + " ms",
+                           false}};
+}
+
+void settle(ContextCore& core, Slot& slot, Result<Raw> outcome) {
+  slot.schedule_id = 0;
+  if (outcome) {
+    slot.payload = outcome->payload();
+  } else {
+    slot.failed = true;
+    slot.error = std::make_unique<ErrorDetails>(outcome.error().details());
+  }
+  slot.completion.complete(core.next_rank());
+}
+
+// `slot` owns this coroutine, so it is there as long as the coroutine runs.
+Task<void> retry(ContextCore* core, Slot* slot, events::ActivityScheduled activity, RetryPolicy policy) {
+  OrchestrationContext ctx(*core);
+  std::optional<Future<void>> deadline;
+  for (std::uint32_t attempt = 1;; ++attempt) {
+    Future<Raw> running(core->open(activity));
+    slot->schedule_id = running.schedule_id();
+    if (attempt == 1 && policy.total_timeout()) deadline.emplace(ctx.schedule_timer(*policy.total_timeout()));
+    std::optional<Result<Raw>> outcome;
+    if (deadline) {
+      auto first = co_await select{running.as_result(), *deadline};
+      if (first.index() == 0) outcome.emplace(std::get<0>(std::move(first)));
+    } else {
+      outcome.emplace(co_await running.as_result());
+    }
+    if (!outcome) co_return settle(*core, *slot, timed_out(activity, *policy.total_timeout()));
+    if (*outcome || attempt == policy.max_attempts() || !outcome->error().retryable()) {
+      co_return settle(*core, *slot, std::move(*outcome));
+    }
+    slot->schedule_id = 0;
+    const Milliseconds delay = policy.backoff().delay_after(attempt);
+    ctx.trace_warn("activity '" + activity.name + "' failed in attempt " + std::to_string(attempt) + " of " +
+                   std::to_string(policy.max_attempts()) + ", next attempt in " + std::to_string(delay.count()) +
+                   " ms: " + outcome->error().message());
+    if (delay == Milliseconds::zero()) continue;
+    if (!deadline) {
+      co_await ctx.schedule_timer(delay);
+      continue;
+    }
+    auto waited = co_await select{ctx.schedule_timer(delay), *deadline};
+    if (waited.index() == 1) co_return settle(*core, *slot, timed_out(activity, *policy.total_timeout()));
+  }
+}
+
+}  // namespace
+
+SlotRef start_retry_loop(ContextCore& core, events::ActivityScheduled activity, RetryPolicy policy) {
+  SlotRef slot(new Slot(core, OperationKind::kRetriedActivity, activity.name));
+  auto driver = std::make_unique<RetryDriver>(retry(&core, slot.get(), std::move(activity), policy));
+  const Task<void>& loop = driver->loop();
+  slot->driver = std::move(driver);
+  loop.start_now(core);
+  if (loop.completion().done()) loop.take();  // it cannot succeed at once; what it threw is for the caller
+  return slot;
+}
+
+}  // namespace perdure::detail

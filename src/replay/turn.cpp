@@ -1,0 +1,45 @@
+#include "replay/turn.h"
+
+namespace perdure {
+
+std::string_view to_string(ExecutionStatus status) noexcept {
+  switch (status) {
+    case ExecutionStatus::kRunning:
+      return "Running";
+    case ExecutionStatus::kCompleted:
+      return "Completed";
+    case ExecutionStatus::kFailed:
+      return "Failed";
+    case ExecutionStatus::kCancelled:
+      return "Cancelled";
+    case ExecutionStatus::kTerminated:
+      return "Terminated";
+    case ExecutionStatus::kContinuedAsNew:
+      return "ContinuedAsNew";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(IgnoreReason reason) noexcept {
+  switch (reason) {
+    case IgnoreReason::kOtherExecution:
+      return "it belongs to another execution";
+    case IgnoreReason::kDuplicate:
+      return "the operation has its outcome already";
+    case IgnoreReason::kAlreadyStarted:
+      return "the execution has started already";
+    case IgnoreReason::kAlreadyCancelled:
+      return "cancellation was requested already";
+    case IgnoreReason::kExecutionEnded:
+      return "the execution has ended";
+    case IgnoreReason::kNotStarted:
+      return "there is neither a history nor a start";
+    case IgnoreReason::kNotForOrchestrations:
+      return "it does not belong on the orchestrator queue";
+    case IgnoreReason::kNobodyWaits:
+      return "nobody waits for an event of that name";
+  }
+  return "unknown";
+}
+
+}  // namespace perdure

@@ -1,0 +1,70 @@
+#include <perdure/registry.h>
+
+#include <stdexcept>
+
+namespace perdure {
+
+Registry& Registry::add(std::string_view name, std::string_view version,
+                        std::shared_ptr<const OrchestrationHandler> handler) {
+  const std::string label = "orchestration '" + std::string(name) + "'";
+  const auto parsed = SemanticVersion::parse(version);
+  if (name.empty()) {
+    errors_.emplace_back("an orchestration was registered without a name");
+  } else if (!parsed) {
+    errors_.push_back(label + ": '" + std::string(version) + "' is no version, write it like 1.2.3");
+  } else if (!orchestrations_[std::string(name)].emplace(*parsed, std::move(handler)).second) {
+    errors_.push_back(label + ": version " + parsed->to_string() + " was registered twice");
+  }
+  return *this;
+}
+
+Registry& Registry::merge(const Registry& other) {
+  if (&other == this) return *this;
+  for (const auto& [name, versions] : other.orchestrations_) {
+    for (const auto& [version, handler] : versions) add(name, version.to_string(), handler);
+  }
+  errors_.insert(errors_.end(), other.errors_.begin(), other.errors_.end());
+  return *this;
+}
+
+Registry& Registry::set_version_policy(std::string_view name, VersionPolicy policy) {
+  policies_.insert_or_assign(std::string(name), policy);
+  return *this;
+}
+
+void Registry::check() const {
+  if (errors_.empty()) return;
+  std::string text = "the registry is not valid";
+  for (const auto& error : errors_) text += "; " + error;
+  throw std::invalid_argument(text);
+}
+
+std::optional<ResolvedOrchestration> Registry::resolve(std::string_view name,
+                                                       const std::optional<SemanticVersion>& version) const {
+  const auto versions = orchestrations_.find(name);
+  if (versions == orchestrations_.end()) return std::nullopt;
+  std::optional<SemanticVersion> wanted = version;
+  if (!wanted) {
+    const auto policy = policies_.find(name);
+    if (policy != policies_.end()) wanted = policy->second.version();
+  }
+  const auto found = wanted ? versions->second.find(*wanted) : std::prev(versions->second.end());
+  if (found == versions->second.end()) return std::nullopt;
+  return ResolvedOrchestration{found->first, found->second};
+}
+
+std::vector<std::string> Registry::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, versions] : orchestrations_) names.push_back(name);
+  return names;
+}
+
+std::vector<SemanticVersion> Registry::versions(std::string_view name) const {
+  std::vector<SemanticVersion> found;
+  if (const auto versions = orchestrations_.find(name); versions != orchestrations_.end()) {
+    for (const auto& [version, handler] : versions->second) found.push_back(version);
+  }
+  return found;
+}
+
+}  // namespace perdure
