@@ -27,6 +27,7 @@ Orchestration<std::string> sequence_of_texts(OrchestrationContext ctx) {
 
 Orchestration<int> fan_out(OrchestrationContext ctx, int width) {
   std::vector<Future<int>> parts;
+  parts.reserve(static_cast<std::size_t>(width));
   for (int i = 0; i < width; ++i) parts.push_back(ctx.schedule_activity<int>("Part", i));
   int sum = 0;
   for (const int part : co_await ctx.join(std::move(parts))) sum += part;
@@ -92,22 +93,22 @@ void cold_rebuild(benchmark::State& state, F orchestration, const std::string& r
   state.counters["events"] = static_cast<double>(records.size());
 }
 
-void ColdRebuildNumbers(benchmark::State& state) {
+void cold_rebuild_numbers(benchmark::State& state) {
   cold_rebuild(state, sequence_of_numbers, "42");
 }
-void ColdRebuildTexts(benchmark::State& state) {
+void cold_rebuild_texts(benchmark::State& state) {
   cold_rebuild(state, sequence_of_texts, "\"an order with a longer name than fits into a small string\"");
 }
-BENCHMARK(ColdRebuildNumbers)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMicrosecond);
-BENCHMARK(ColdRebuildTexts)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(cold_rebuild_numbers)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(cold_rebuild_texts)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMicrosecond);
 
 // Deliver, resume, emit, encode. The argument is the length of the history before the first measured turn.
-void OneMoreTurn(benchmark::State& state) {
+void one_more_turn(benchmark::State& state) {
   Workflow workflow(sequence_of_numbers);
   while (workflow.length() < static_cast<EventId>(state.range(0))) workflow.step("42");
   for (auto _ : state) workflow.step("42");
 }
-BENCHMARK(OneMoreTurn)
+BENCHMARK(one_more_turn)
     ->Arg(10)
     ->Arg(1'000)
     ->Arg(10'000)
@@ -116,7 +117,7 @@ BENCHMARK(OneMoreTurn)
     ->Unit(benchmark::kNanosecond);
 
 // Schedules all, then completes them one by one, a turn each. The parts per second must stay level.
-void JoinCompletedOneByOne(benchmark::State& state) {
+void join_completed_one_by_one(benchmark::State& state) {
   const auto width = static_cast<EventId>(state.range(0));
   for (auto _ : state) {
     Workflow workflow(fan_out, std::to_string(width));
@@ -125,10 +126,10 @@ void JoinCompletedOneByOne(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
-BENCHMARK(JoinCompletedOneByOne)->Arg(100)->Arg(1'000)->Arg(10'000)->Arg(50'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(join_completed_one_by_one)->Arg(100)->Arg(1'000)->Arg(10'000)->Arg(50'000)->Unit(benchmark::kMillisecond);
 
 // What the allocator hands out for an instance that waits for its first activity.
-void SuspendedInstance(benchmark::State& state) {
+void suspended_instance(benchmark::State& state) {
   constexpr int kCount = 10'000;
   for (auto _ : state) {
     const auto before = mallinfo2().uordblks;
@@ -148,7 +149,7 @@ void SuspendedInstance(benchmark::State& state) {
     state.counters["estimated_bytes"] = static_cast<double>(instances.front()->memory_bytes());
   }
 }
-BENCHMARK(SuspendedInstance)->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(suspended_instance)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace perdure

@@ -28,16 +28,16 @@ struct ResolvedOrchestration {
 namespace detail {
 
 template <class F>
-struct signature : signature<decltype(&F::operator())> {};
+struct signature_of : signature_of<decltype(&F::operator())> {};
 template <class R, class... A>
-struct signature<R (*)(A...)> {
+struct signature_of<R (*)(A...)> {
   using result = R;
   using arguments = std::tuple<A...>;
 };
 template <class R, class C, class... A>
-struct signature<R (C::*)(A...) const> : signature<R (*)(A...)> {};
+struct signature_of<R (C::*)(A...) const> : signature_of<R (*)(A...)> {};
 template <class R, class C, class... A>
-struct signature<R (C::*)(A...)> : signature<R (*)(A...)> {};
+struct signature_of<R (C::*)(A...)> : signature_of<R (*)(A...)> {};
 
 template <class T>
 inline constexpr bool is_orchestration = false;
@@ -46,7 +46,7 @@ inline constexpr bool is_orchestration<Orchestration<T>> = true;
 
 template <class F>
 std::shared_ptr<const OrchestrationHandler> make_handler(F function) {
-  using Signature = signature<std::decay_t<F>>;
+  using Signature = signature_of<std::decay_t<F>>;
   using Arguments = typename Signature::arguments;
   constexpr std::size_t kCount = std::tuple_size_v<Arguments>;
   static_assert(is_orchestration<typename Signature::result>,

@@ -5,7 +5,7 @@
 namespace perdure {
 
 std::string Error::to_string() const {
-  const std::string text = message();
+  std::string text = message();
   switch (source_) {
     case Source::kActivity:
       return "activity '" + name_ + "' failed: " + text;

@@ -24,7 +24,7 @@ Backoff::Backoff(Kind kind, Milliseconds base, double multiplier, Milliseconds m
   }
 }
 
-Backoff Backoff::none() noexcept {
+Backoff Backoff::none() {
   return {Kind::kNone, Milliseconds::zero(), 1.0, Milliseconds::zero()};
 }
 Backoff Backoff::fixed(Milliseconds delay) {

@@ -68,8 +68,8 @@ MessageQueues::Delivery MessageQueues::add_subscription(const SlotRef& slot) {
   return match(queue);
 }
 
-MessageQueues::Delivery MessageQueues::add_message(const std::string& name, QueuedMessage message) {
-  Queue& queue = queues_[name];
+MessageQueues::Delivery MessageQueues::add_message(const std::string& queue_name, QueuedMessage message) {
+  Queue& queue = queues_[queue_name];
   // A new message is the newest; only one that is given back belongs further to the front.
   const auto place = std::find_if(queue.messages.rbegin(), queue.messages.rend(),
                                   [&](const QueuedMessage& each) { return each.event < message.event; });

@@ -45,7 +45,7 @@ class MessageQueues {
   };
 
   [[nodiscard]] Delivery add_subscription(const detail::SlotRef& slot);
-  [[nodiscard]] Delivery add_message(const std::string& queue, QueuedMessage message);
+  [[nodiscard]] Delivery add_message(const std::string& queue_name, QueuedMessage message);
   // A future that has not been read goes; its message, if it had one, passes to the next subscription.
   [[nodiscard]] Delivery drop(detail::Slot& slot);
   void read(const detail::Slot& slot) noexcept;

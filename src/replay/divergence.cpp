@@ -42,7 +42,7 @@ bool same(const Body&, const Body&) {
 
 }  // namespace
 
-bool same_decision(const EventBody& recorded, const EventBody& decided) noexcept {
+bool same_decision(const EventBody& recorded, const EventBody& decided) {
   if (recorded.index() != decided.index()) return false;
   return std::visit([&](const auto& a) { return same(a, *std::get_if<std::decay_t<decltype(a)>>(&decided)); },
                     recorded);

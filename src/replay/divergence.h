@@ -11,7 +11,7 @@
 namespace perdure {
 
 // The determinism contract. Not compared: a timer's time, a status's value, a child's instance id, versions, timeouts.
-[[nodiscard]] bool same_decision(const EventBody& recorded, const EventBody& decided) noexcept;
+[[nodiscard]] bool same_decision(const EventBody& recorded, const EventBody& decided);
 
 struct DivergencePlace {
   std::span<const Event> turn;  // the recorded turn that was being replayed

@@ -55,6 +55,7 @@ std::optional<ResolvedOrchestration> Registry::resolve(std::string_view name,
 
 std::vector<std::string> Registry::names() const {
   std::vector<std::string> names;
+  names.reserve(orchestrations_.size());
   for (const auto& [name, versions] : orchestrations_) names.push_back(name);
   return names;
 }

@@ -259,9 +259,7 @@ TEST(Drops, AMessageThatADroppedFutureHeldGoesToASubscriptionThatWaits) {
 
 TEST(Drops, AMessageThatWasReadIsNotGivenBack) {
   Harness harness([](OrchestrationContext ctx) -> Orchestration<std::string> {
-    {
-      const auto read = co_await ctx.dequeue_event<std::string>("q");
-    }
+    co_await ctx.dequeue_event<std::string>("q");
     auto named = std::make_unique<Future<std::string>>(ctx.dequeue_event<std::string>("q"));
     const auto second = co_await *named;
     named.reset();

@@ -73,7 +73,8 @@ class EarliestRank {
 class PartList : protected Waiter {
  public:
   PartList() = default;
-  PartList(PartList&& other) { check_not_started(other); }
+  // Not noexcept: it throws when there are links already.
+  PartList(PartList&& other) { check_not_started(other); }  // NOLINT(*-move-constructor,*-exception-escape)
   PartList& operator=(PartList&&) = delete;
 
   [[nodiscard]] Completion& completion() noexcept { return completion_; }
