@@ -64,6 +64,7 @@ Task<int> one_of_many(OrchestrationContext ctx, int number) {
 
 Orchestration<int> fan_out(OrchestrationContext ctx) {
   std::vector<Task<int>> tasks;
+  tasks.reserve(3);
   for (int i = 0; i < 3; ++i) tasks.push_back(one_of_many(ctx, 1));
   const auto values = co_await ctx.join(std::move(tasks));
   int sum = 0;
@@ -356,7 +357,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     perdure::try_input({reinterpret_cast<const char*>(data), size});
   } catch (const perdure::DecodeError&) {
-    // Most texts are no histories; anything else that is thrown ends the program.
+    return 0;  // most texts are no histories; anything else that is thrown ends the program
   }
   return 0;
 }
