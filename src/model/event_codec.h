@@ -1,26 +1,14 @@
 // Events as records: what the engine hands to a provider, and what it gets back.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <perdure/event.h>
-#include <perdure/types.h>
+#include <perdure/records.h>
 #include "model/decode_error.h"
 
 namespace perdure {
-
-// An event as a provider stores it. The provider interprets the event id alone.
-struct EventRecord {
-  EventId event_id = 0;
-  std::uint16_t kind = 0;  // position in EventBody, the first is 1
-  TurnNumber turn = 0;
-  Timestamp time{};
-  std::string body;  // field_codec.h has its format
-  bool operator==(const EventRecord&) const = default;
-};
 
 [[nodiscard]] EventRecord encode_event(const Event& event);
 

@@ -1,6 +1,7 @@
-// Encoding and decoding of message bodies.
+// Encoding and decoding of messages.
 #include "model/message_codec.h"
 
+#include <utility>
 #include <variant>
 
 #include "model/field_codec.h"
@@ -10,6 +11,9 @@
 namespace perdure {
 
 namespace {
+
+static_assert(std::variant_size_v<MessageBody> == static_cast<std::size_t>(MessageKind::kExecuteActivity),
+              "MessageKind and MessageBody list the same kinds");
 
 bool is_known(std::uint16_t kind) noexcept {
   return kind >= 1 && kind <= detail::kMessageKinds.size();
@@ -49,6 +53,34 @@ MessageBody decode_message_body(std::uint16_t kind, std::string_view body) {
   } catch (const DecodeError& error) {
     throw DecodeError(position(kind) + error.what());
   }
+}
+
+MessageRecord encode_message(const Message& message) {
+  MessageRecord record;
+  record.kind = static_cast<MessageKind>(message_kind_code(message.body));
+  record.instance = message.instance;
+  record.execution = message.execution;
+  record.visible_at = message.visible_at;
+  if (const auto* start = std::get_if<messages::StartOrchestration>(&message.body)) {
+    record.name = start->name;
+  } else if (const auto* next = std::get_if<messages::ContinueAsNew>(&message.body)) {
+    record.name = next->name;
+  } else if (const auto* activity = std::get_if<messages::ExecuteActivity>(&message.body)) {
+    record.activity_id = activity->schedule_id;
+    record.name = activity->name;
+    record.session = activity->session_id;
+    record.tag = activity->tag;
+    record.timeouts = activity->timeouts;
+  }
+  record.body = encode_message_body(message.body);
+  return record;
+}
+
+Message decode_message(const MessageRecord& record) {
+  return {.instance = record.instance,
+          .execution = record.execution,
+          .visible_at = record.visible_at,
+          .body = decode_message_body(static_cast<std::uint16_t>(record.kind), record.body)};
 }
 
 }  // namespace perdure

@@ -1,4 +1,5 @@
-// The bodies of messages as bytes. The rest of a message is columns of a provider and is not encoded.
+// Messages as records: what the engine hands to a provider, and what it gets back. Only the body is encoded; the rest is
+// the envelope.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +7,10 @@
 #include <string_view>
 
 #include <perdure/message.h>
+#include <perdure/records.h>
 #include "model/decode_error.h"
 
 namespace perdure {
-
-struct MessageRecordBody {
-  std::uint16_t kind = 0;  // position in MessageBody, the first is 1
-  std::string body;        // field_codec.h has its format
-  bool operator==(const MessageRecordBody&) const = default;
-};
 
 [[nodiscard]] std::uint16_t message_kind_code(const MessageBody& body) noexcept;
 
@@ -23,5 +19,11 @@ struct MessageRecordBody {
 
 // Throws DecodeError: "message (StartOrchestration): field 'name' is missing".
 [[nodiscard]] MessageBody decode_message_body(std::uint16_t kind, std::string_view body);
+
+// The envelope repeats what a store must see of the body: names, and an activity's id, session, tag and timeouts.
+[[nodiscard]] MessageRecord encode_message(const Message& message);
+
+// Throws DecodeError like decode_message_body.
+[[nodiscard]] Message decode_message(const MessageRecord& record);
 
 }  // namespace perdure

@@ -12,10 +12,6 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-bool is_control(char32_t c) noexcept {
-  return c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-}
-
 // Every control lies below U+10000, so four digits and no surrogate pair.
 std::string control_escape(char32_t c) {
   if (c == U'\n') return "\\n";
@@ -35,7 +31,7 @@ std::string escaped(std::string_view text, Escape what) {
     const detail::CodePoint point = detail::first_code_point(text);
     if (point.length == 0) {
       out += kReplacement;
-    } else if (what != Escape::kNothing && is_control(point.value)) {
+    } else if (what != Escape::kNothing && detail::is_control(point.value)) {
       out += control_escape(point.value);
     } else {
       if (what == Escape::kJson && (point.value == U'"' || point.value == U'\\')) out += '\\';

@@ -55,7 +55,7 @@ MessageQueues::Delivery MessageQueues::match(Queue& queue) {
   if (queue.messages.empty() || queue.waiting.empty()) return {};
   SlotRef slot = std::move(queue.waiting.front());
   queue.waiting.pop_front();
-  QueuedMessage message = std::move(queue.messages.front());
+  UnreadMessage message = std::move(queue.messages.front());
   queue.messages.pop_front();
   slot->payload = std::move(message.data);
   queue.held.push_back({slot, message.event});
@@ -68,11 +68,11 @@ MessageQueues::Delivery MessageQueues::add_subscription(const SlotRef& slot) {
   return match(queue);
 }
 
-MessageQueues::Delivery MessageQueues::add_message(const std::string& queue_name, QueuedMessage message) {
+MessageQueues::Delivery MessageQueues::add_message(const std::string& queue_name, UnreadMessage message) {
   Queue& queue = queues_[queue_name];
   // A new message is the newest; only one that is given back belongs further to the front.
   const auto place = std::find_if(queue.messages.rbegin(), queue.messages.rend(),
-                                  [&](const QueuedMessage& each) { return each.event < message.event; });
+                                  [&](const UnreadMessage& each) { return each.event < message.event; });
   queue.messages.insert(place.base(), std::move(message));
   return match(queue);
 }

@@ -18,7 +18,7 @@
 
 namespace perdure {
 
-struct QueuedMessage {
+struct UnreadMessage {
   EventId event = 0;
   Payload data;
 };
@@ -45,7 +45,7 @@ class MessageQueues {
   };
 
   [[nodiscard]] Delivery add_subscription(const detail::SlotRef& slot);
-  [[nodiscard]] Delivery add_message(const std::string& queue_name, QueuedMessage message);
+  [[nodiscard]] Delivery add_message(const std::string& queue_name, UnreadMessage message);
   // A future that has not been read goes; its message, if it had one, passes to the next subscription.
   [[nodiscard]] Delivery drop(detail::Slot& slot);
   void read(const detail::Slot& slot) noexcept;
@@ -62,7 +62,7 @@ class MessageQueues {
     EventId event;
   };
   struct Queue {
-    std::deque<QueuedMessage> messages;   // not yet given to a subscription
+    std::deque<UnreadMessage> messages;   // not yet given to a subscription
     std::deque<detail::SlotRef> waiting;  // subscriptions without a message
     std::vector<Held> held;               // given, not yet read
     [[nodiscard]] bool empty() const noexcept { return messages.empty() && waiting.empty() && held.empty(); }

@@ -141,15 +141,19 @@ class Converter {
 
 }  // namespace
 
-std::optional<StartItem> find_start(std::span<const Message> messages) {
+std::optional<messages::ContinueAsNew> find_start(std::span<const Message> messages) {
   const std::size_t index = Converter::start_index(messages);
   if (index == messages.size()) return std::nullopt;
   if (const auto* next = std::get_if<messages::ContinueAsNew>(&messages[index].body)) {
-    return StartItem{next->name,   next->version,       next->input,
-                     next->parent, next->carry_forward, next->initial_custom_status};
+    return *next;
   }
   const auto& start = std::get<messages::StartOrchestration>(messages[index].body);
-  return StartItem{start.name, start.version, start.input, start.parent, {}, std::nullopt};
+  return messages::ContinueAsNew{.name = start.name,
+                                 .version = start.version,
+                                 .input = start.input,
+                                 .parent = start.parent,
+                                 .carry_forward = {},
+                                 .initial_custom_status = {}};
 }
 
 Intake take_in(const IntakeRequest& request, HistoryFacts& facts) {

@@ -13,17 +13,9 @@
 
 namespace perdure {
 
-// How an execution begins, whichever message says so.
-struct StartItem {
-  std::string name;
-  std::optional<SemanticVersion> version;
-  Payload input;
-  std::optional<ParentLink> parent;
-  std::vector<CarriedMessage> carry_forward;
-  std::optional<std::string> initial_custom_status;
-};
-// The message of a batch that starts the execution: a ContinueAsNew, else the first StartOrchestration.
-[[nodiscard]] std::optional<StartItem> find_start(std::span<const Message> messages);
+// The message of a batch that starts the execution: a ContinueAsNew, else the first StartOrchestration, which is one with
+// nothing to carry on.
+[[nodiscard]] std::optional<messages::ContinueAsNew> find_start(std::span<const Message> messages);
 
 struct Intake {
   std::vector<Event> inputs;

@@ -10,11 +10,11 @@
 
 namespace perdure {
 
-struct KeyValue {
+struct StoredValue {
   std::string value;
   Timestamp updated{};
 };
-using KeyValueSnapshot = std::map<std::string, KeyValue>;
+using KeyValueSnapshot = std::map<std::string, StoredValue>;
 
 class KeyValues {
  public:

@@ -12,6 +12,7 @@
 #include <perdure/event.h>
 #include <perdure/log_level.h>
 #include <perdure/message.h>
+#include <perdure/status.h>
 #include <perdure/types.h>
 
 namespace perdure {
@@ -49,9 +50,6 @@ struct TurnRequest {
   std::vector<Message> messages;  // oldest first
   TraceSink* traces = nullptr;    // null: nobody listens
 };
-
-enum class ExecutionStatus : std::uint8_t { kRunning, kCompleted, kFailed, kCancelled, kTerminated, kContinuedAsNew };
-[[nodiscard]] std::string_view to_string(ExecutionStatus status) noexcept;
 
 enum class IgnoreReason : std::uint8_t {
   kOtherExecution,    // a completion of an earlier or later execution
