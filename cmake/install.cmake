@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(perdure_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
 
-install(TARGETS perdure EXPORT perdure_targets
+install(TARGETS perdure perdure_testing EXPORT perdure_targets
   RUNTIME COMPONENT perdure-runtime
   LIBRARY COMPONENT perdure-runtime NAMELINK_COMPONENT perdure-dev
   ARCHIVE COMPONENT perdure-dev
@@ -33,6 +33,14 @@ if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(perdure_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
 else()
   set(perdure_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+# A static library does not bring what it uses; pkg-config is asked for that only by those who say --static, and nobody does.
+get_target_property(perdure_type perdure TYPE)
+set(perdure_pc_requires "nlohmann_json >= 3.11")
+set(perdure_pc_libs "")
+if(perdure_type STREQUAL "STATIC_LIBRARY")
+  string(APPEND perdure_pc_requires ", sqlite3 >= 3.40")
+  set(perdure_pc_libs " -pthread")
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/perdure.pc.in ${PROJECT_BINARY_DIR}/perdure.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/perdure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT perdure-dev)

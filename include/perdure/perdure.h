@@ -9,6 +9,7 @@
 #include <perdure/event.h>
 #include <perdure/future.h>
 #include <perdure/log.h>
+#include <perdure/memory_provider.h>
 #include <perdure/message.h>
 #include <perdure/metrics.h>
 #include <perdure/options.h>
@@ -17,6 +18,7 @@
 #include <perdure/result.h>
 #include <perdure/retry.h>
 #include <perdure/saga.h>
+#include <perdure/sqlite_provider.h>
 #include <perdure/task.h>
 #include <perdure/types.h>
 #include <perdure/version.h>

@@ -6,6 +6,9 @@
 #   include/perdure     the standard library, <perdure/...>; json.h also nlohmann
 #   src/model           the standard library, <perdure/...>, "model/..."; a .cpp also nlohmann
 #   src/replay          the standard library, <perdure/...>, "model/...", "replay/..."
+#   src/providers       the standard library, <perdure/...>, "model/...", "providers/..." of its own folder or of none; in a
+#                       .cpp also <sqlite3.h> (sqlite only) and the system
+#   include/perdure/testing/gtest.h   GoogleTest too: it is for those who have it
 #
 # model and replay are pure: no threads, no log, no metrics, no clock, no randomness, no environment. (Databases are no
 # question: the table has no room for them.) nlohmann stays out of every header but json.h, and only the umbrella perdure.h
@@ -43,7 +46,8 @@ check_sources() {
       }
 
       if (layer == "public") {
-        if (!is_standard && !is_ours && !is_nlohmann)
+        is_gtest = FILENAME == "include/perdure/testing/gtest.h" && name ~ /^gtest\//
+        if (!is_standard && !is_ours && !is_nlohmann && !is_gtest)
           broken(FNR, "includes " target "; a public header includes the standard library and <perdure/...> only")
       } else if (layer == "model") {
         if (!is_standard && !is_ours && !is_nlohmann && target !~ /^"model\//)
@@ -51,6 +55,14 @@ check_sources() {
       } else if (layer == "replay") {
         if (!is_standard && !is_ours && target !~ /^"(model|replay)\//)
           broken(FNR, "includes " target "; src/replay may include the standard library, <perdure/...>, \"model/...\" and \"replay/...\"")
+      } else if (layer == "providers") {
+        own = FILENAME
+        sub(/^src\//, "", own)
+        sub(/[^\/]*$/, "", own)
+        is_system = !is_header && (name ~ /^(fcntl|unistd)\.h$/ || (name == "sqlite3.h" && own == "providers/sqlite/"))
+        is_shared = name ~ /^providers\/[^\/]*$/
+        if (!is_standard && !is_ours && !is_system && !is_shared && target !~ /^"model\// && index(name, own) != 1)
+          broken(FNR, "includes " target "; a provider may include the standard library, <perdure/...>, \"model/...\", its own folder and, in a .cpp, its database")
       }
 
       if (is_pure && name ~ /^(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier)$/)
@@ -68,6 +80,7 @@ check_sources() {
       if (FILENAME ~ /^include\/perdure\//) layer = "public"
       else if (FILENAME ~ /^src\/model\//) layer = "model"
       else if (FILENAME ~ /^src\/replay\//) layer = "replay"
+      else if (FILENAME ~ /^src\/providers\//) layer = "providers"
       is_pure = layer == "model" || layer == "replay"
       is_test = FILENAME ~ /^tests\//
       if (is_header && $0 !~ /^\/\/ ./) broken(1, "the first line of a header must be a comment that says what it is for")
@@ -132,7 +145,7 @@ cases=0
 # A small repository without a fault, in a fresh directory.
 plant_good_tree() {
   rm -rf "$scratch"/tree
-  mkdir -p "$scratch"/tree/{include/perdure,src/model,src/replay,src/runtime,tests/model}
+  mkdir -p "$scratch"/tree/{include/perdure/testing,src/model,src/replay,src/runtime,src/providers/sqlite,tests/model}
   cd "$scratch"/tree
   printf '// A value.\n#pragma once\n#include <string>\n#include <perdure/error.h>\n' >include/perdure/value.h
   printf '// Errors.\n#pragma once\n#include <coroutine>\n' >include/perdure/error.h
@@ -141,6 +154,8 @@ plant_good_tree() {
   printf '// Codec.\n#pragma once\n#include <atomic>\n#include <perdure/value.h>\n' >src/model/codec.h
   printf '// Codec.\n#include "model/codec.h"\n#include <nlohmann/json.hpp>\nint todo_list; // XXXXXX\n' >src/model/codec.cpp
   printf '// Replay.\n#include "replay/cursor.h"\n#include <chrono>\n#include "model/codec.h"\n' >src/replay/cursor.cpp
+  printf '// A store.\n#include <sqlite3.h>\n#include "providers/sqlite/x.h"\n#include "providers/y.h"\n' >src/providers/sqlite/store.cpp
+  printf '// Google.\n#pragma once\n#include <gtest/gtest.h>\n' >include/perdure/testing/gtest.h
   printf '// Run.\n#include <mutex>\n#include <sqlite3.h>\n#include <perdure/log.h>\n' >src/runtime/run.cpp
   printf '// Test.\n#include <thread>\n// It does not sleep.\n// See https://example.org/work/x\n' >tests/model/codec_test.cpp
 }
@@ -191,6 +206,12 @@ self_test() {
   for other in '"runtime/run.h"' '<sqlite3.h>' '<libpq-fe.h>' '<spdlog/spdlog.h>' '<nlohmann/json.hpp>'; do
     expect_broken src/replay/cursor.cpp "#include $other" 'src/replay may include'
   done
+  for other in '<libpq-fe.h>' '"providers/memory/z.h"' '"runtime/run.h"' '"replay/cursor.h"'; do
+    expect_broken src/providers/sqlite/store.cpp "#include $other" 'a provider may include'
+  done
+  expect_broken src/providers/sqlite/store.h '#include <sqlite3.h>' 'a provider may include'
+  expect_broken src/providers/memory/store.cpp '#include <sqlite3.h>' 'a provider may include'
+  expect_broken include/perdure/testing/suite.h '#include <gtest/gtest.h>' 'a public header includes'
   local file
   for file in src/model/codec.cpp src/model/codec.h src/replay/cursor.cpp; do
     for other in thread mutex shared_mutex condition_variable future latch; do

@@ -1,0 +1,40 @@
+// The default store: one SQLite file, in this process or shared by several.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <perdure/clock.h>
+#include <perdure/log.h>
+#include <perdure/metrics.h>
+#include <perdure/provider.h>
+
+namespace perdure {
+
+enum class SqliteSynchronous : std::uint8_t {
+  kFull,    // what was committed survives a power cut
+  kNormal,  // survives the end of the process, not always that of the machine; several times faster
+};
+
+struct SqliteOptions {
+  SqliteSynchronous synchronous = SqliteSynchronous::kFull;
+  // Messages for an instance that never starts are dropped after this time.
+  Milliseconds orphan_retention{86'400'000};
+  // How long a call waits for other processes that write.
+  Milliseconds busy_timeout{10'000};
+  std::shared_ptr<Clock> clock;  // null: the machine's
+  std::string vfs;               // SQLite's file system layer by name; empty: its default
+  Logger logger;
+  Metrics metrics;
+};
+
+class SqliteProvider {
+ public:
+  // Opens or creates the file; ":memory:" is a store that ends with the last reference to it. Leases of processes that
+  // died are released. Throws ProviderFailure: kIncompatibleStore for a foreign file or one of a newer version (which
+  // is left as it is), kUnavailable if it cannot be opened.
+  [[nodiscard]] static std::shared_ptr<Provider> open(const std::string& path, SqliteOptions options = {});
+};
+
+}  // namespace perdure

@@ -1,0 +1,101 @@
+#include "providers/memory/commit_check.h"
+
+#include <set>
+
+namespace perdure::memory {
+
+namespace {
+
+std::string named(const KeyRow& row) {
+  return "instance '" + row.id + "'";
+}
+
+std::optional<ProviderError> check_execution(const KeyRow& row, ExecutionId execution) {
+  const ExecutionId current = row.instance ? row.instance->current_id() : 0;
+  if (execution == current + 1 || (row.instance && execution == current)) return std::nullopt;
+  return invalid_argument(named(row) + ": execution " + std::to_string(execution) +
+                          " is neither the current one nor the next; the current one is " + std::to_string(current));
+}
+
+std::optional<ProviderError> check_queued(Store& store, const KeyRow& row, const TurnCommit& commit) {
+  for (const MessageRecord& activity : commit.activities) {
+    if (activity.kind != MessageKind::kExecuteActivity) {
+      return invalid_argument(named(row) + ": not an activity; put it into TurnCommit::messages");
+    }
+    if (activity.instance != row.id || activity.execution != commit.execution_id) {
+      return invalid_argument(named(row) + ": " + described(activity) +
+                              " is for another instance or execution; a turn schedules its own only");
+    }
+  }
+  for (const MessageRecord& message : commit.messages) {
+    if (message.kind == MessageKind::kExecuteActivity) {
+      return invalid_argument(described(message) + " belongs to the worker queue; put it into TurnCommit::activities");
+    }
+    if (message.instance.empty()) {
+      return invalid_argument(named(row) + ": a message names no instance; set MessageRecord::instance");
+    }
+  }
+  std::set<EventId> ids;
+  for (const MessageRecord& activity : commit.activities) {
+    const bool repeated = !ids.insert(activity.activity_id).second;
+    if (repeated || store.activities.find(identity_of(activity)) != nullptr) {
+      return ProviderError(ProviderErrorKind::kAlreadyExists,
+                           described(activity) + " is queued already; give each activity an id of its own");
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ProviderError> check_completed_work(Store& store, const KeyRow& row, const TurnCommit& commit,
+                                                  Timestamp now) {
+  for (const LockToken& token : commit.completed_work) {
+    const Activity* const activity = store.activity_of(token);
+    if (activity == nullptr || !holds(activity->lock, token, now)) return lock_lost(activity);
+    if (activity->record.instance != row.id || activity->attempts != 1) {
+      return ProviderError(ProviderErrorKind::kLockLost,
+                           named(row) + ": " + described(activity->record) + ", attempt " +
+                               std::to_string(activity->attempts) +
+                               ", cannot end with this commit; complete it through its queue");
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ProviderError> check_events(std::span<const EventRecord> events, EventId last, const std::string& what) {
+  const EventId stored = last;
+  for (const EventRecord& event : events) {
+    if (event.event_id == last + 1) {
+      ++last;
+      continue;
+    }
+    const std::string which = what + ": event " + std::to_string(event.event_id);
+    const bool first = &event == &events.front();
+    if (first && event.event_id != 0 && event.event_id <= stored) {
+      return ProviderError(ProviderErrorKind::kDuplicateEvent,
+                           which + " is in the history, which ends at " + std::to_string(stored) + "; read it again");
+    }
+    return invalid_argument(which + " does not follow event " + std::to_string(last) + "; number events without a gap");
+  }
+  return std::nullopt;
+}
+
+std::optional<ProviderError> check_commit(Store& store, const KeyRow& row, const TurnCommit& commit, Timestamp now) {
+  if (commit.commit_id == 0) return invalid_argument(named(row) + ": a commit needs an id; choose one that is not 0");
+  if (auto error = check_execution(row, commit.execution_id)) return error;
+  const bool continues = row.instance && commit.execution_id == row.instance->current_id();
+  const EventId last = continues ? row.instance->current().events.size() : 0;
+  if (auto error = check_events(commit.events, last, named(row))) return error;
+  if (auto error = check_queued(store, row, commit)) return error;
+  if (commit.keep_lock && commit.owner.empty()) {
+    return invalid_argument(named(row) + ": a lock is kept for somebody; set TurnCommit::owner");
+  }
+  const bool writes = !commit.events.empty() || commit.status || commit.custom_status || !commit.key_values.empty();
+  if (!row.instance && !commit.started && writes) {
+    return invalid_argument(named(row) + " does not exist yet; the commit that creates it carries `started`");
+  }
+  return check_completed_work(store, row, commit, now);
+}
+
+}  // namespace perdure::memory

@@ -1,0 +1,167 @@
+#include "providers/memory/instance_queue.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "providers/memory/deletion.h"
+#include "providers/memory/fetch_limit.h"
+#include "providers/times.h"
+
+namespace perdure::memory {
+
+namespace {
+
+constexpr std::size_t kMaxOrphansPerFetch = 64;
+
+bool passes(const CapabilityFilter& filter, const KeyRow& row) {
+  if (!filter.orchestrations.empty()) {
+    const std::string& name = row.instance ? row.instance->name : row.mailbox.first_start()->record.name;
+    const auto& names = filter.orchestrations;
+    if (std::find(names.begin(), names.end(), name) == names.end()) return false;
+  }
+  if (filter.engine_versions.empty() || !row.instance || !row.instance->current().pinned_version) return true;
+  const SemanticVersion& pin = *row.instance->current().pinned_version;
+  return std::any_of(filter.engine_versions.begin(), filter.engine_versions.end(),
+                     [&](const VersionRange& range) { return range.contains(pin); });
+}
+
+std::optional<InstanceMetadata> metadata_of(const KeyRow& row) {
+  if (!row.instance) return std::nullopt;
+  const Instance& instance = *row.instance;
+  return InstanceMetadata{.name = instance.name,
+                          .version = instance.version,
+                          .parent = instance.parent,
+                          .status = instance.current().status,
+                          .pinned_version = instance.current().pinned_version};
+}
+
+StoredHistory history_of(const KeyRow& row, EventId after) {
+  StoredHistory history;
+  if (!row.instance) return history;
+  history.events = row.instance->current().events_after(after);
+  if (after == 0) history.key_values = row.instance->key_values.snapshot();
+  return history;
+}
+
+OrchestrationItem lock_and_load(Store& store, KeyRow& row, const OrchestrationFetch& fetch, Timestamp now) {
+  row.lock = Lock{.token = store.tokens.make(TokenKind::kInstance, row.age),
+                  .until = shifted(now, fetch.lock_timeout),
+                  .kept_by = {}};
+  ++row.attempts;
+  store.keys.reindex(row);
+
+  OrchestrationItem item;
+  item.instance = row.id;
+  item.token = row.lock->token;
+  item.locked_until = row.lock->until;
+  item.attempt_count = row.attempts;
+  item.metadata = metadata_of(row);
+  if (row.instance) {
+    item.execution_id = row.instance->current_id();
+    item.last_event_id = row.instance->current().events.size();
+  }
+  item.messages = row.mailbox.load(now, fetch.max_messages, fetch.max_bytes);
+  if (fetch.with_history) item.history = history_of(row, 0);
+  return item;
+}
+
+}  // namespace
+
+FoundInstances find_instances(const Store& store, const OrchestrationFetch& fetch, Timestamp now) {
+  FoundInstances found;
+  FetchLimit limit(fetch.limit, fetch.suspects);
+  if (limit.full()) return found;
+  store.keys.visit_ready(now, fetch.owner, [&](const KeyRow& row) {
+    if (passes(fetch.filter, row) && limit.take(row.attempts)) found.rows.push_back(row.age);
+    return !limit.full();
+  });
+  found.look_again_at = store.keys.next_ready_after(now, fetch.owner);
+  return found;
+}
+
+OrchestrationBatch fetch_instances(Store& store, const OrchestrationFetch& fetch, Timestamp now) {
+  OrchestrationBatch batch{.now = now, .items = {}};
+  for (const Age age : find_instances(store, fetch, now).rows) {
+    batch.items.push_back(lock_and_load(store, *store.keys.find(age), fetch, now));
+  }
+  return batch;
+}
+
+ProviderResult<StoredHistory> read_history(Store& store, const LockToken& token, EventId after, Timestamp now) {
+  const KeyRow* row = store.instance_of(token);
+  if (row == nullptr || !holds(row->lock, token, now)) return lock_lost(row);
+  return history_of(*row, after);
+}
+
+ProviderResult<void> abandon_instance(Store& store, const Abandon& abandon, Timestamp now) {
+  KeyRow* row = store.instance_of(abandon.token);
+  if (row == nullptr || !is_current(row->lock, abandon.token)) return lock_lost(row);
+  row->lock.reset();
+  row->not_before.reset();
+  if (abandon.delay.count() > 0) row->not_before = shifted(now, abandon.delay);
+  if (abandon.ignore_attempt && row->attempts > 0) --row->attempts;
+  store.settle(*row);
+  return {};
+}
+
+ProviderResult<Timestamp> renew_instance(Store& store, const LockToken& token, Milliseconds extend_for, Timestamp now) {
+  KeyRow* row = store.instance_of(token);
+  if (row == nullptr || !holds(row->lock, token, now)) return lock_lost(row);
+  row->lock->until = shifted(now, extend_for);
+  store.keys.reindex(*row);
+  return row->lock->until;
+}
+
+ProviderResult<void> enqueue_message(Store& store, const MessageRecord& message, Timestamp now) {
+  if (message.instance.empty()) return invalid_argument("a message names no instance; set MessageRecord::instance");
+  if (message.kind == MessageKind::kExecuteActivity) {
+    return invalid_argument(described(message) + " belongs to the worker queue; use enqueue_activities");
+  }
+  store.enqueue(message, now);
+  return {};
+}
+
+ProviderResult<StartOutcome> enqueue_start(Store& store, const MessageRecord& start, StartPolicy policy,
+                                           Timestamp now) {
+  if (start.instance.empty()) return invalid_argument("a start names no instance; set MessageRecord::instance");
+  if (start.kind != MessageKind::kStartOrchestration) {
+    return invalid_argument("instance '" + start.instance + "': this is not a start; use enqueue_messages");
+  }
+  const KeyRow* row = store.keys.find(start.instance);
+  if (row == nullptr || is_orphan(*row)) {
+    store.enqueue(start, now);
+    return StartOutcome::kEnqueued;
+  }
+  if (policy == StartPolicy::kIgnore) return StartOutcome::kIgnored;
+  if (policy == StartPolicy::kFail) {
+    return ProviderError(ProviderErrorKind::kAlreadyExists,
+                         "instance '" + start.instance + "' exists or is about to start; choose another id or policy");
+  }
+  if (const auto deleted = delete_instance(store, start.instance, false); !deleted) return deleted.error();
+  store.enqueue(start, now);
+  return StartOutcome::kReplaced;
+}
+
+std::vector<DroppedMessage> drop_orphans(Store& store, Timestamp now) {
+  std::vector<DroppedMessage> dropped;
+  for (std::size_t visited = 0; visited < kMaxOrphansPerFetch; ++visited) {
+    KeyRow* const row = store.keys.first_lapsed_orphan(now);
+    if (row == nullptr) break;
+    const auto drop = [&](bool everything) {
+      std::vector<MessageId> ids;
+      for (const auto& [id, message] : row->mailbox.messages()) {
+        if (everything || message.record.kind == MessageKind::kQueueMessage) ids.push_back(id);
+      }
+      for (const MessageId id : ids) dropped.push_back({.id = id, .record = row->mailbox.remove(id)->record});
+    };
+    drop(false);
+    // The age of the first message that is left decides, so that the outcome does not depend on when fetches came.
+    if (store.keys.is_lapsed(*row, now)) drop(true);
+    store.settle(*row);
+  }
+  return dropped;
+}
+
+}  // namespace perdure::memory

@@ -1,0 +1,44 @@
+#include "providers/memory/key_row.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace perdure::memory {
+
+void Execution::append(const EventRecord& event) {
+  events.push_back(event);
+  bytes += event.body.size();
+}
+
+std::vector<EventRecord> Execution::events_after(EventId after) const {
+  const auto skipped = static_cast<std::ptrdiff_t>(std::min<EventId>(after, events.size()));
+  return {events.begin() + skipped, events.end()};
+}
+
+bool is_orphan(const KeyRow& row) {
+  return !row.instance && row.mailbox.first_start() == nullptr;
+}
+
+bool runs(const KeyRow& row) {
+  const bool start_queued = row.mailbox.first_start() != nullptr;
+  if (!row.instance) return start_queued;
+  const ExecutionStatus status = row.instance->current().status;
+  return status == ExecutionStatus::kRunning || (status == ExecutionStatus::kContinuedAsNew && start_queued);
+}
+
+Readiness readiness(const KeyRow& row) {
+  if (row.mailbox.empty() || is_orphan(row)) return {};
+  // Before the first commit only a start is worth a turn: without it the others mean nothing.
+  const Timestamp messages = row.instance ? *row.mailbox.first_visible_at() : row.mailbox.first_start()->visible_at;
+  const Timestamp open = std::max(messages, row.not_before.value_or(messages));
+  return {.at = row.lock ? std::max(open, row.lock->until) : open, .regardless_of_lock = open};
+}
+
+bool is_ready_for(const KeyRow& row, const std::string& owner, Timestamp now) {
+  const Readiness ready = readiness(row);
+  const bool keeper = !owner.empty() && is_locked(row.lock, now) && row.lock->kept_by == owner;
+  const std::optional<Timestamp> at = keeper ? ready.regardless_of_lock : ready.at;
+  return at && *at <= now;
+}
+
+}  // namespace perdure::memory

@@ -1,0 +1,67 @@
+// All key rows, with the orders in which fetches look for them. Nothing here scans all rows.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <perdure/types.h>
+#include "providers/memory/key_row.h"
+
+namespace perdure::memory {
+
+class KeyRows {
+ public:
+  // Answers whether to go on.
+  using Visitor = std::function<bool(const KeyRow&)>;
+
+  explicit KeyRows(Milliseconds orphan_retention) : orphan_retention_(orphan_retention) {}
+
+  [[nodiscard]] KeyRow* find(const std::string& id);
+  [[nodiscard]] const KeyRow* find(const std::string& id) const;
+  [[nodiscard]] KeyRow* find(Age age);
+  // The row of this id; made if there is none.
+  [[nodiscard]] KeyRow& obtain(const std::string& id);
+  // Oldest first.
+  [[nodiscard]] const std::map<Age, KeyRow>& rows() const noexcept { return rows_; }
+  [[nodiscard]] Age last_age() const noexcept { return last_age_; }
+
+  // To be called after every change of a row's messages, lock, not-before or instance.
+  void reindex(KeyRow& row);
+  void erase(KeyRow& row);
+
+  void set_parent(KeyRow& child, const std::string& parent);
+  // Oldest first.
+  [[nodiscard]] std::vector<const KeyRow*> children(const std::string& parent) const;
+
+  // Visits what is ready for a fetch by `owner`, the longest ready first, then by age.
+  void visit_ready(Timestamp now, const std::string& owner, const Visitor& visit) const;
+  // When the next row becomes ready by time alone; Timestamp::max(): none does.
+  [[nodiscard]] Timestamp next_ready_after(Timestamp now, const std::string& owner) const;
+
+  // An orphan from which something is to be dropped; null if there is none.
+  [[nodiscard]] KeyRow* first_lapsed_orphan(Timestamp now);
+  // All that an orphan has collected is too old.
+  [[nodiscard]] bool is_lapsed(const KeyRow& orphan, Timestamp now) const;
+
+ private:
+  using Order = std::set<std::pair<Timestamp, Age>>;
+
+  [[nodiscard]] KeyRow::Places places_of(const KeyRow& row) const;
+  void remove_from_places(const KeyRow& row);
+  [[nodiscard]] const Order& kept_by(const std::string& owner) const;
+
+  Milliseconds orphan_retention_;
+  std::map<Age, KeyRow> rows_;
+  std::map<std::string, Age> ages_;
+  std::map<std::string, std::set<Age>> children_;  // by the parent's id, which need not exist
+  Order ready_;                                    // for everybody
+  std::map<std::string, Order> ready_for_keeper_;  // rows with a kept lock, by its owner
+  Order orphans_;                                  // by the time when something of them is to be dropped
+  Age last_age_ = 0;
+};
+
+}  // namespace perdure::memory

@@ -1,0 +1,55 @@
+#include "providers/memory/mailbox.h"
+
+#include <algorithm>
+
+namespace perdure::memory {
+
+Mailbox::Order& Mailbox::order_of(const Message& message) {
+  return begins_execution(message.record.kind) ? starts_ : others_;
+}
+
+void Mailbox::add(MessageId id, Message message) {
+  order_of(message).emplace(message.visible_at, id);
+  if (message.record.kind == MessageKind::kQueueMessage) ++queue_messages_;
+  messages_.emplace(id, std::move(message));
+}
+
+std::optional<Message> Mailbox::remove(MessageId id) {
+  auto node = messages_.extract(id);
+  if (node.empty()) return std::nullopt;
+  Message message = std::move(node.mapped());
+  order_of(message).erase({message.visible_at, id});
+  if (message.record.kind == MessageKind::kQueueMessage) --queue_messages_;
+  return message;
+}
+
+const Message* Mailbox::first_start() const {
+  return starts_.empty() ? nullptr : &messages_.at(starts_.begin()->second);
+}
+
+std::optional<Timestamp> Mailbox::first_visible_at() const {
+  std::optional<Timestamp> first;
+  for (const Order* order : {&starts_, &others_}) {
+    if (order->empty()) continue;
+    const Timestamp visible_at = order->begin()->first;
+    first = std::min(first.value_or(visible_at), visible_at);
+  }
+  return first;
+}
+
+std::vector<QueuedMessage> Mailbox::load(Timestamp now, std::size_t max_messages, std::size_t max_bytes) const {
+  std::vector<QueuedMessage> loaded;
+  std::size_t bytes = 0;
+  for (const Order* order : {&starts_, &others_}) {
+    for (const auto& [visible_at, id] : *order) {
+      if (visible_at > now) break;
+      const MessageRecord& record = messages_.at(id).record;
+      bytes += record.body.size();
+      if (!loaded.empty() && (loaded.size() >= max_messages || bytes > max_bytes)) return loaded;
+      loaded.push_back({.id = id, .record = record});
+    }
+  }
+  return loaded;
+}
+
+}  // namespace perdure::memory

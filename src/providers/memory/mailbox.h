@@ -1,0 +1,52 @@
+// The queued messages of one key row, in the order in which they are delivered.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <perdure/fetch.h>
+#include <perdure/records.h>
+#include <perdure/types.h>
+
+namespace perdure::memory {
+
+struct Message {
+  MessageRecord record;  // as it was given, with visible_at set
+  Timestamp visible_at{};
+};
+
+// "Start" means here every message that begins an execution, continue-as-new too.
+class Mailbox {
+ public:
+  void add(MessageId id, Message message);
+  // Answers what was removed, if anything.
+  std::optional<Message> remove(MessageId id);
+
+  [[nodiscard]] bool empty() const noexcept { return messages_.empty(); }
+  // By position, which is also by age.
+  [[nodiscard]] const std::map<MessageId, Message>& messages() const noexcept { return messages_; }
+  [[nodiscard]] bool has_queue_messages() const noexcept { return queue_messages_ > 0; }
+
+  // The start that is delivered first, visible or not.
+  [[nodiscard]] const Message* first_start() const;
+  // The smallest visible_at of all.
+  [[nodiscard]] std::optional<Timestamp> first_visible_at() const;
+  // What is visible: starts, then the others, each by (visible_at, position). At least one, then within both limits.
+  [[nodiscard]] std::vector<QueuedMessage> load(Timestamp now, std::size_t max_messages, std::size_t max_bytes) const;
+
+ private:
+  using Order = std::set<std::pair<Timestamp, MessageId>>;  // (visible_at, position)
+
+  [[nodiscard]] Order& order_of(const Message& message);
+
+  std::map<MessageId, Message> messages_;
+  Order starts_;
+  Order others_;
+  std::size_t queue_messages_ = 0;
+};
+
+}  // namespace perdure::memory

@@ -1,0 +1,297 @@
+// The provider itself: each call is one transaction on the store.
+#include <perdure/memory_provider.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "providers/history_damage.h"
+#include "providers/memory/commit.h"
+#include "providers/memory/instance_queue.h"
+#include "providers/memory/memory_admin.h"
+#include "providers/memory/reads.h"
+#include "providers/memory/transactions.h"
+#include "providers/memory/work_queue.h"
+#include "providers/memory/work_selection.h"
+
+namespace perdure {
+
+namespace memory {
+
+namespace {
+
+// The outcome of each element, in order.
+template <class Outcome, class Element, class Operation>
+std::vector<Outcome> each(std::span<const Element> elements, Operation operation) {
+  std::vector<Outcome> outcomes;
+  outcomes.reserve(elements.size());
+  for (const Element& element : elements) outcomes.push_back(operation(element));
+  return outcomes;
+}
+
+class MemoryProvider final : public Provider, public HistoryDamage {
+ public:
+  explicit MemoryProvider(MemoryProviderOptions options)
+      : logger_(std::move(options.logger)),
+        metrics_(std::move(options.metrics)),
+        transactions_(options.clock ? std::move(options.clock) : std::make_shared<SystemClock>(),
+                      options.orphan_retention),
+        admin_(transactions_) {}
+
+  std::string_view name() const noexcept override { return "memory"; }
+  Capabilities capabilities() const noexcept override { return {.wake_ups = true, .fast_path = true}; }
+  ProviderAdmin* admin() noexcept override { return &admin_; }
+
+  ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override;
+  ProviderResult<StoredHistory> read_history(const LockToken& token, EventId after) override;
+  std::vector<ProviderResult<CommitAnswer>> ack_orchestration_items(std::span<const TurnCommit> commits) override;
+  std::vector<ProviderResult<void>> abandon_orchestration_items(std::span<const Abandon> abandons) override;
+  std::vector<ProviderResult<Timestamp>> renew_orchestration_locks(std::span<const LockToken> tokens,
+                                                                   Milliseconds extend_for) override;
+  std::vector<ProviderResult<void>> enqueue_messages(std::span<const MessageRecord> messages) override;
+  ProviderResult<StartOutcome> enqueue_start(const MessageRecord& start, StartPolicy policy) override;
+
+  ProviderResult<WorkBatch> fetch_work_items(const WorkFetch& fetch) override;
+  std::vector<ProviderResult<void>> ack_work_items(std::span<const WorkAck> acks) override;
+  std::vector<ProviderResult<void>> abandon_work_items(std::span<const Abandon> abandons) override;
+  std::vector<ProviderResult<Timestamp>> renew_work_locks(std::span<const LockToken> tokens,
+                                                          Milliseconds extend_for) override;
+  std::vector<ProviderResult<Timestamp>> heartbeat(std::span<const Heartbeat> heartbeats) override;
+  std::vector<ProviderResult<void>> enqueue_activities(std::span<const MessageRecord> activities) override;
+  ProviderResult<std::size_t> renew_sessions(std::span<const std::string> owners, Milliseconds extend_for,
+                                             Milliseconds idle_timeout) override;
+  ProviderResult<std::size_t> cleanup_sessions() override;
+
+  ProviderResult<std::optional<InstanceStatus>> read_status(const std::string& instance) override;
+  ProviderResult<std::optional<CustomStatus>> read_custom_status(const std::string& instance,
+                                                                 std::uint64_t last_seen_version) override;
+  ProviderResult<std::optional<std::string>> read_key_value(const std::string& instance,
+                                                            const std::string& key) override;
+  ProviderResult<std::vector<KeyValue>> read_key_values(const std::string& instance) override;
+  ProviderResult<std::optional<InstanceStats>> read_stats(const std::string& instance) override;
+
+  ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override;
+  ProviderResult<bool> wait_for_change(const std::string& instance, const InstanceChange& change,
+                                       Timestamp deadline) override;
+  void wake_waiters() noexcept override { transactions_.wake_waiters(); }
+  Timestamp now() override;
+
+  void damage_history(const std::string& instance) override;
+
+  ProviderResult<void> register_node(const NodeInfo& node) override;
+  ProviderResult<void> remove_node(const std::string& id) override;
+
+ private:
+  void report(const std::vector<DroppedMessage>& dropped) const;
+
+  Logger logger_;
+  Metrics metrics_;
+  Transactions transactions_;
+  MemoryAdmin admin_;
+};
+
+// ---- The orchestrator queue ----
+
+ProviderResult<OrchestrationBatch> MemoryProvider::fetch_orchestration_items(const OrchestrationFetch& fetch) {
+  std::vector<DroppedMessage> dropped;
+  OrchestrationBatch batch = transactions_.run([&](Store& store, Timestamp now) {
+    dropped = drop_orphans(store, now);
+    return fetch_instances(store, fetch, now);
+  });
+  // A kept lock that its owner fetched anew may end earlier than those who wait for it expect.
+  if (!batch.items.empty()) transactions_.notify();
+  report(dropped);  // not under the mutex: a sink may take its time, or ask this provider
+  return batch;
+}
+
+void MemoryProvider::report(const std::vector<DroppedMessage>& dropped) const {
+  for (const DroppedMessage& message : dropped) {
+    const std::string kind = std::to_string(static_cast<unsigned>(message.record.kind));
+    const std::string position = std::to_string(message.id);
+    logger_.warn("dropped a message for an instance that does not exist",
+                 {{"instance", message.record.instance}, {"message_kind", kind}, {"position", position}});
+    metrics_.add(metric::kOrphanMessagesDropped);
+  }
+}
+
+ProviderResult<StoredHistory> MemoryProvider::read_history(const LockToken& token, EventId after) {
+  return transactions_.run([&](Store& store, Timestamp now) { return memory::read_history(store, token, after, now); });
+}
+
+std::vector<ProviderResult<CommitAnswer>> MemoryProvider::ack_orchestration_items(std::span<const TurnCommit> commits) {
+  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+    return each<ProviderResult<CommitAnswer>>(
+        commits, [&](const TurnCommit& commit) { return commit_turn(store, commit, now); });
+  });
+}
+
+std::vector<ProviderResult<void>> MemoryProvider::abandon_orchestration_items(std::span<const Abandon> abandons) {
+  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+    return each<ProviderResult<void>>(abandons,
+                                      [&](const Abandon& abandon) { return abandon_instance(store, abandon, now); });
+  });
+}
+
+std::vector<ProviderResult<Timestamp>> MemoryProvider::renew_orchestration_locks(std::span<const LockToken> tokens,
+                                                                                 Milliseconds extend_for) {
+  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+    return each<ProviderResult<Timestamp>>(
+        tokens, [&](const LockToken& token) { return renew_instance(store, token, extend_for, now); });
+  });
+}
+
+std::vector<ProviderResult<void>> MemoryProvider::enqueue_messages(std::span<const MessageRecord> messages) {
+  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+    return each<ProviderResult<void>>(
+        messages, [&](const MessageRecord& message) { return memory::enqueue_message(store, message, now); });
+  });
+}
+
+ProviderResult<StartOutcome> MemoryProvider::enqueue_start(const MessageRecord& start, StartPolicy policy) {
+  return transactions_.run_and_notify(
+      [&](Store& store, Timestamp now) { return memory::enqueue_start(store, start, policy, now); });
+}
+
+// ---- The worker queue ----
+
+ProviderResult<WorkBatch> MemoryProvider::fetch_work_items(const WorkFetch& fetch) {
+  WorkBatch batch = transactions_.run([&](Store& store, Timestamp now) { return fetch_work(store, fetch, now); });
+  // A session that was claimed makes more activities fit for its owner.
+  if (!batch.items.empty()) transactions_.notify();
+  return batch;
+}
+
+std::vector<ProviderResult<void>> MemoryProvider::ack_work_items(std::span<const WorkAck> acks) {
+  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+    return each<ProviderResult<void>>(acks, [&](const WorkAck& ack) { return ack_work(store, ack, now); });
+  });
+}
+
+std::vector<ProviderResult<void>> MemoryProvider::abandon_work_items(std::span<const Abandon> abandons) {
+  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+    for (const Abandon& abandon : abandons) abandon_work(store, abandon, now);
+    return std::vector<ProviderResult<void>>(abandons.size());
+  });
+}
+
+std::vector<ProviderResult<Timestamp>> MemoryProvider::renew_work_locks(std::span<const LockToken> tokens,
+                                                                        Milliseconds extend_for) {
+  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+    return each<ProviderResult<Timestamp>>(
+        tokens, [&](const LockToken& token) { return renew_work(store, token, extend_for, now); });
+  });
+}
+
+std::vector<ProviderResult<Timestamp>> MemoryProvider::heartbeat(std::span<const Heartbeat> heartbeats) {
+  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+    return each<ProviderResult<Timestamp>>(heartbeats,
+                                           [&](const Heartbeat& beat) { return memory::heartbeat(store, beat, now); });
+  });
+}
+
+std::vector<ProviderResult<void>> MemoryProvider::enqueue_activities(std::span<const MessageRecord> activities) {
+  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+    return each<ProviderResult<void>>(
+        activities, [&](const MessageRecord& activity) { return memory::enqueue_activity(store, activity, now); });
+  });
+}
+
+ProviderResult<std::size_t> MemoryProvider::renew_sessions(std::span<const std::string> owners, Milliseconds extend_for,
+                                                           Milliseconds idle_timeout) {
+  return transactions_.run_and_notify(
+      [&](Store& store, Timestamp now) { return store.sessions.renew(owners, extend_for, idle_timeout, now); });
+}
+
+ProviderResult<std::size_t> MemoryProvider::cleanup_sessions() {
+  return transactions_.run([](Store& store, Timestamp now) { return memory::cleanup_sessions(store, now); });
+}
+
+// ---- What clients read ----
+
+ProviderResult<std::optional<InstanceStatus>> MemoryProvider::read_status(const std::string& instance) {
+  return transactions_.run([&](Store& store, Timestamp) { return memory::read_status(store, instance); });
+}
+
+ProviderResult<std::optional<CustomStatus>> MemoryProvider::read_custom_status(const std::string& instance,
+                                                                               std::uint64_t last_seen_version) {
+  return transactions_.run(
+      [&](Store& store, Timestamp) { return memory::read_custom_status(store, instance, last_seen_version); });
+}
+
+ProviderResult<std::optional<std::string>> MemoryProvider::read_key_value(const std::string& instance,
+                                                                          const std::string& key) {
+  return transactions_.run([&](Store& store, Timestamp) { return memory::read_key_value(store, instance, key); });
+}
+
+ProviderResult<std::vector<KeyValue>> MemoryProvider::read_key_values(const std::string& instance) {
+  return transactions_.run([&](Store& store, Timestamp) { return memory::read_key_values(store, instance); });
+}
+
+ProviderResult<std::optional<InstanceStats>> MemoryProvider::read_stats(const std::string& instance) {
+  return transactions_.run([&](Store& store, Timestamp) { return memory::read_stats(store, instance); });
+}
+
+// ---- Waiting ----
+
+ProviderResult<bool> MemoryProvider::wait_for_work(const WorkWait& wait, Timestamp deadline) {
+  // One item is enough to end the wait, so that is all that is looked for.
+  WorkWait one = wait;
+  if (one.orchestrations) one.orchestrations->limit = std::min<std::size_t>(one.orchestrations->limit, 1);
+  if (one.activities) one.activities->limit = std::min<std::size_t>(one.activities->limit, 1);
+  return transactions_.wait(
+      [&](const Store& store, Timestamp now) {
+        Outlook outlook;
+        if (one.orchestrations) {
+          const FoundInstances found = find_instances(store, *one.orchestrations, now);
+          outlook = {.found = !found.rows.empty(), .look_again_at = found.look_again_at};
+        }
+        if (one.activities && !outlook.found) {
+          const FoundActivities found = find_activities(store, *one.activities, now);
+          outlook = {.found = !found.rows.empty(),
+                     .look_again_at = std::min(outlook.look_again_at, found.look_again_at)};
+        }
+        return outlook;
+      },
+      deadline);
+}
+
+ProviderResult<bool> MemoryProvider::wait_for_change(const std::string& instance, const InstanceChange& change,
+                                                     Timestamp deadline) {
+  return transactions_.wait(
+      [&](const Store& store, Timestamp) { return Outlook{.found = has_changed(store, instance, change)}; }, deadline);
+}
+
+Timestamp MemoryProvider::now() {
+  return transactions_.run([](Store&, Timestamp now) { return now; });
+}
+
+// ---- Nodes ----
+
+ProviderResult<void> MemoryProvider::register_node(const NodeInfo& node) {
+  if (node.id.empty()) return invalid_argument("a node has no id; set NodeInfo::id");
+  transactions_.run([&](Store& store, Timestamp now) { (store.nodes[node.id] = node).registered_at = now; });
+  return {};
+}
+
+ProviderResult<void> MemoryProvider::remove_node(const std::string& id) {
+  transactions_.run([&](Store& store, Timestamp) { store.nodes.erase(id); });
+  return {};
+}
+
+void MemoryProvider::damage_history(const std::string& instance) {
+  transactions_.run([&](Store& store, Timestamp) {
+    KeyRow* const row = store.keys.find(instance);
+    if (row == nullptr || !row->instance) return;
+    for (EventRecord& event : row->instance->executions.rbegin()->second.events) event.body = "\xff";
+  });
+}
+
+}  // namespace
+
+}  // namespace memory
+
+std::shared_ptr<Provider> make_memory_provider(MemoryProviderOptions options) {
+  return std::make_shared<memory::MemoryProvider>(std::move(options));
+}
+
+}  // namespace perdure

@@ -1,0 +1,67 @@
+#include "providers/memory/store.h"
+
+#include <optional>
+#include <utility>
+
+namespace perdure::memory {
+
+void Store::enqueue(const MessageRecord& message, Timestamp now) {
+  KeyRow& row = keys.obtain(message.instance);
+  Message queued{.record = message, .visible_at = message.visible_at.value_or(now)};
+  queued.record.visible_at = queued.visible_at;
+  row.mailbox.add(++last_message, std::move(queued));
+  // A backoff waits for code that can run the instance; ending it needs none.
+  if (ends_instance(message.kind)) row.not_before.reset();
+  keys.reindex(row);
+}
+
+Activity& Store::enqueue_activity(const MessageRecord& activity, Timestamp now) {
+  keys.reindex(keys.obtain(activity.instance));
+  return activities.add(activity, now);
+}
+
+bool Store::settle(KeyRow& row) {
+  if (row.instance || !row.mailbox.empty() || activities.has_any_of(row.id)) {
+    keys.reindex(row);
+    return true;
+  }
+  keys.erase(row);
+  return false;
+}
+
+KeyRow* Store::instance_of(const LockToken& token) {
+  const std::optional<Age> age = Tokens::row_of(TokenKind::kInstance, token);
+  return age ? keys.find(*age) : nullptr;
+}
+
+Activity* Store::activity_of(const LockToken& token) {
+  const std::optional<Position> position = Tokens::row_of(TokenKind::kActivity, token);
+  return position ? activities.find(*position) : nullptr;
+}
+
+ProviderError invalid_argument(std::string message) {
+  return {ProviderErrorKind::kInvalidArgument, std::move(message)};
+}
+
+ProviderError lock_lost(const KeyRow* row) {
+  if (row == nullptr) {
+    return {ProviderErrorKind::kLockLost, "the token is unknown, or its instance was deleted; fetch what there is"};
+  }
+  return {ProviderErrorKind::kLockLost,
+          "instance '" + row->id + "': the lock was taken over or has expired; fetch it again"};
+}
+
+ProviderError lock_lost(const Activity* activity) {
+  if (activity == nullptr) {
+    return {ProviderErrorKind::kLockLost,
+            "the token is unknown, or its activity was cancelled, completed or deleted; drop its result"};
+  }
+  return {ProviderErrorKind::kLockLost,
+          described(activity->record) + ": the lock was taken over or has expired; drop the result of this attempt"};
+}
+
+std::string described(const MessageRecord& activity) {
+  return "activity " + std::to_string(activity.activity_id) + " of instance '" + activity.instance + "'";
+}
+
+}  // namespace perdure::memory

@@ -1,0 +1,143 @@
+#include "providers/memory/work_queue.h"
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+#include "providers/memory/work_selection.h"
+#include "providers/times.h"
+
+namespace perdure::memory {
+
+namespace {
+
+void lock_work(Store& store, Activity& activity, const WorkFetch& fetch, Timestamp now) {
+  const auto& session = activity.record.session;
+  activity.started = !is_expired(activity, now);
+  if (session && fetch.session && activity.started) store.sessions.claim(*session, *fetch.session, now);
+  activity.lock = Lock{.token = store.tokens.make(TokenKind::kActivity, activity.position),
+                       .until = shifted(now, fetch.lock_timeout),
+                       .kept_by = {}};
+  ++activity.attempts;
+  store.activities.reindex(activity);
+}
+
+// A fetch with these options would take something that was queued before `first_own`.
+bool is_older_work_waiting(const Store& store, Position first_own, const WorkFetch& fetch, Timestamp now) {
+  WorkSelection selection(store.sessions, fetch, now);
+  bool found = false;
+  store.activities.visit_ready(now, [&](const Activity& activity) {
+    found = activity.position < first_own && selection.take(activity);
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
+WorkBatch fetch_work(Store& store, const WorkFetch& fetch, Timestamp now) {
+  WorkBatch batch{.now = now, .items = {}};
+  for (const Position position : find_activities(store, fetch, now).rows) {
+    Activity& activity = *store.activities.find(position);
+    const bool expired = is_expired(activity, now);
+    lock_work(store, activity, fetch, now);
+    batch.items.push_back({.token = activity.lock->token,
+                           .locked_until = activity.lock->until,
+                           .attempt_count = activity.attempts,
+                           .expired = expired,
+                           .heartbeat_details = activity.heartbeat_details,
+                           .scheduled_at = activity.scheduled_at,
+                           .record = activity.record});
+    batch.items.back().record.visible_at.reset();
+  }
+  return batch;
+}
+
+std::vector<ClaimedActivity> claim_work(Store& store, const std::vector<Position>& queued, const WorkFetch& fetch,
+                                        Timestamp now) {
+  std::vector<ClaimedActivity> claimed;
+  WorkSelection selection(store.sessions, fetch, now);
+  if (queued.empty() || selection.full() || is_older_work_waiting(store, queued.front(), fetch, now)) return claimed;
+  std::vector<std::size_t> taken;
+  for (std::size_t index = 0; index < queued.size() && !selection.full(); ++index) {
+    const Activity* const activity = store.activities.find(queued[index]);
+    // One that is expired from the start is left to a fetch, which can say so; a claim cannot.
+    if (activity == nullptr || activity->ready_at() > now || is_expired(*activity, now)) continue;
+    if (selection.take(*activity)) taken.push_back(index);
+  }
+  for (const std::size_t index : taken) {
+    Activity& activity = *store.activities.find(queued[index]);
+    lock_work(store, activity, fetch, now);
+    claimed.push_back({.index = index, .token = activity.lock->token, .locked_until = activity.lock->until});
+  }
+  return claimed;
+}
+
+ProviderResult<void> ack_work(Store& store, const WorkAck& ack, Timestamp now) {
+  Activity* const activity = store.activity_of(ack.token);
+  if (activity == nullptr || !holds(activity->lock, ack.token, now)) return lock_lost(activity);
+  const std::string instance = activity->record.instance;
+  if (ack.completion && !completes_activity(ack.completion->kind)) {
+    return invalid_argument(described(activity->record) +
+                            " is completed by kActivityCompleted or kActivityFailed only");
+  }
+  if (ack.completion && ack.completion->instance != instance) {
+    return invalid_argument(described(activity->record) + ": its completion is for instance '" +
+                            ack.completion->instance + "'; send it to the one that scheduled it");
+  }
+  store.sessions.use(activity->record.session, now);
+  store.activities.erase(*activity);
+  if (ack.completion) store.enqueue(*ack.completion, now);
+  if (KeyRow* const row = store.keys.find(instance)) store.settle(*row);
+  return {};
+}
+
+void abandon_work(Store& store, const Abandon& abandon, Timestamp now) {
+  Activity* const activity = store.activity_of(abandon.token);
+  if (activity == nullptr || !is_current(activity->lock, abandon.token)) return;
+  activity->lock.reset();
+  activity->visible_at = shifted(now, abandon.delay);
+  if (abandon.ignore_attempt && activity->attempts > 0) --activity->attempts;
+  if (activity->attempts == 0) activity->started = false;
+  store.activities.reindex(*activity);
+}
+
+ProviderResult<Timestamp> renew_work(Store& store, const LockToken& token, Milliseconds extend_for, Timestamp now) {
+  return heartbeat(store, {.token = token, .details = {}, .extend_for = extend_for}, now);
+}
+
+ProviderResult<Timestamp> heartbeat(Store& store, const Heartbeat& heartbeat, Timestamp now) {
+  Activity* const activity = store.activity_of(heartbeat.token);
+  if (activity == nullptr || !holds(activity->lock, heartbeat.token, now)) return lock_lost(activity);
+  if (heartbeat.details) activity->heartbeat_details = heartbeat.details;
+  if (heartbeat.extend_for) activity->lock->until = shifted(now, *heartbeat.extend_for);
+  store.activities.reindex(*activity);
+  store.sessions.use(activity->record.session, now);
+  return activity->lock->until;
+}
+
+ProviderResult<void> enqueue_activity(Store& store, const MessageRecord& activity, Timestamp now) {
+  if (activity.instance.empty()) return invalid_argument("an activity names no instance; set MessageRecord::instance");
+  if (activity.kind != MessageKind::kExecuteActivity) {
+    return invalid_argument("instance '" + activity.instance + "': this is not an activity; use enqueue_messages");
+  }
+  if (!activity.execution) {
+    return invalid_argument(described(activity) + " names no execution; set MessageRecord::execution");
+  }
+  if (store.activities.find(identity_of(activity)) != nullptr) {
+    return ProviderError(ProviderErrorKind::kAlreadyExists,
+                         described(activity) + " is queued already; give each activity an id of its own");
+  }
+  store.enqueue_activity(activity, now);
+  return {};
+}
+
+std::size_t cleanup_sessions(Store& store, Timestamp now) {
+  std::set<std::string> needed;
+  for (const auto& [position, activity] : store.activities.rows()) {
+    if (activity.record.session) needed.insert(*activity.record.session);
+  }
+  return store.sessions.forget_unused([&](const std::string& session) { return needed.contains(session); }, now);
+}
+
+}  // namespace perdure::memory

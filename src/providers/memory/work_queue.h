@@ -1,0 +1,29 @@
+// The worker queue: fetching activities, completing them, giving them back.
+#pragma once
+
+#include <vector>
+
+#include <perdure/fetch.h>
+#include <perdure/provider.h>
+#include <perdure/provider_error.h>
+#include <perdure/turn_commit.h>
+#include <perdure/types.h>
+#include "providers/memory/store.h"
+
+namespace perdure::memory {
+
+[[nodiscard]] WorkBatch fetch_work(Store& store, const WorkFetch& fetch, Timestamp now);
+// Locks activities that a commit has just queued (the newest there are; those that it cancelled are gone), as a fetch
+// would, unless that fetch would take something older.
+[[nodiscard]] std::vector<ClaimedActivity> claim_work(Store& store, const std::vector<Position>& queued,
+                                                      const WorkFetch& fetch, Timestamp now);
+
+[[nodiscard]] ProviderResult<void> ack_work(Store& store, const WorkAck& ack, Timestamp now);
+void abandon_work(Store& store, const Abandon& abandon, Timestamp now);
+[[nodiscard]] ProviderResult<Timestamp> renew_work(Store& store, const LockToken& token, Milliseconds extend_for,
+                                                   Timestamp now);
+[[nodiscard]] ProviderResult<Timestamp> heartbeat(Store& store, const Heartbeat& heartbeat, Timestamp now);
+[[nodiscard]] ProviderResult<void> enqueue_activity(Store& store, const MessageRecord& activity, Timestamp now);
+[[nodiscard]] std::size_t cleanup_sessions(Store& store, Timestamp now);
+
+}  // namespace perdure::memory

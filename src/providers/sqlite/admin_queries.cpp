@@ -1,0 +1,259 @@
+// What operators look at. These may walk over many rows; they run on a reader's connection and block nobody.
+#include <algorithm>
+#include <charconv>
+#include <deque>
+
+#include "providers/sqlite/history.h"
+#include "providers/sqlite/queries.h"
+#include "providers/sqlite/sql.h"
+
+namespace perdure::sqlite {
+
+namespace {
+
+constexpr const char* kInfoByAgeDescending =
+    "SELECT i.key, i.id, i.name, i.version, i.execution, i.status, e.output, i.parent, i.pin, i.created_at, "
+    "i.updated_at,"
+    " i.completed_at FROM instances i LEFT JOIN executions e ON e.key = i.key AND e.execution = i.execution"
+    " WHERE i.created_at IS NOT NULL AND i.key < ?1 ORDER BY i.key DESC";
+constexpr const char* kInfoByAge =
+    "SELECT i.key, i.id, i.name, i.version, i.execution, i.status, NULL, i.parent, i.pin, i.created_at, i.updated_at,"
+    " i.completed_at FROM instances i WHERE i.created_at IS NOT NULL ORDER BY i.key";
+constexpr const char* kInfoById =
+    "SELECT i.key, i.id, i.name, i.version, i.execution, i.status, e.output, i.parent, i.pin, i.created_at, "
+    "i.updated_at,"
+    " i.completed_at FROM instances i LEFT JOIN executions e ON e.key = i.key AND e.execution = i.execution"
+    " WHERE i.id = ?1 AND i.created_at IS NOT NULL";
+
+InstanceInfo read_info(const Query& query) {
+  return {.id = query.text(1),
+          .name = query.text(2),
+          .version = stored_version(query.optional_text(3)),
+          .execution_id = query.unsigned_integer(4),
+          .status = static_cast<ExecutionStatus>(query.integer(5)),
+          .output = query.optional_text(6),
+          .parent = query.optional_text(7),
+          .pinned_version = stored_version(query.optional_text(8)),
+          .created_at = query.time(9),
+          .updated_at = query.time(10),
+          .completed_at = query.optional_time(11)};
+}
+
+bool has_status(const InstanceFilter& filter, ExecutionStatus status) {
+  if (filter.statuses.empty()) return true;
+  const auto listed = [&filter](ExecutionStatus wanted) {
+    return std::find(filter.statuses.begin(), filter.statuses.end(), wanted) != filter.statuses.end();
+  };
+  const bool is_failure = status == ExecutionStatus::kCancelled || status == ExecutionStatus::kTerminated;
+  return listed(status) || (is_failure && !filter.exact_statuses && listed(ExecutionStatus::kFailed));
+}
+
+bool matches(const InstanceFilter& filter, const InstanceInfo& info) {
+  if (!has_status(filter, info.status)) return false;
+  if (filter.ids && std::find(filter.ids->begin(), filter.ids->end(), info.id) == filter.ids->end()) return false;
+  if (filter.name && info.name != *filter.name) return false;
+  if (filter.version && info.version != filter.version) return false;
+  if (filter.created_from && info.created_at < *filter.created_from) return false;
+  if (filter.created_before && info.created_at >= *filter.created_before) return false;
+  return !filter.completed_before || (info.completed_at && *info.completed_at < *filter.completed_before);
+}
+
+std::optional<std::int64_t> read_cursor(const std::string& cursor) {
+  std::int64_t key = 0;
+  const char* const end = cursor.data() + cursor.size();
+  const auto [rest, error] = std::from_chars(cursor.data(), end, key);
+  if (error != std::errc() || rest != end || key <= 0) return std::nullopt;
+  return key;
+}
+
+ProviderError no_instance(const std::string& instance) {
+  return {ProviderErrorKind::kNotFound, "there is no instance '" + instance + "'; check the id"};
+}
+
+}  // namespace
+
+ProviderResult<InstancePage> list_instances(Connection& connection, const InstanceQuery& query) {
+  std::int64_t before = std::numeric_limits<std::int64_t>::max();
+  if (!query.cursor.empty()) {
+    const std::optional<std::int64_t> cursor = read_cursor(query.cursor);
+    if (!cursor) {
+      return ProviderError(ProviderErrorKind::kInvalidArgument,
+                           "'" + query.cursor + "' is not a cursor of this store; pass `next` of the page before");
+    }
+    before = *cursor;
+  }
+  if (query.limit == 0) return ProviderError(ProviderErrorKind::kInvalidArgument, "a page of 0 instances has no end");
+  InstancePage page;
+  std::int64_t last = 0;
+  Query rows = connection.query(kInfoByAgeDescending, before);
+  while (rows.step()) {
+    InstanceInfo info = read_info(rows);
+    if (!matches(query.filter, info)) continue;
+    if (page.instances.size() == query.limit) {
+      page.next = std::to_string(last);
+      break;
+    }
+    last = rows.integer(0);
+    page.instances.push_back(std::move(info));
+  }
+  return page;
+}
+
+std::vector<std::string> matching_instances(Connection& connection, const InstanceFilter& filter, bool roots,
+                                            std::size_t limit) {
+  std::vector<std::string> ids;
+  Query rows = connection.query(kInfoByAge);
+  while (ids.size() < limit && rows.step()) {
+    const InstanceInfo info = read_info(rows);
+    if ((roots && info.parent) || !matches(filter, info)) continue;
+    ids.push_back(info.id);
+  }
+  return ids;
+}
+
+std::vector<ExecutionId> list_executions(Connection& connection, const std::string& instance) {
+  std::vector<ExecutionId> executions;
+  Query query = connection.query(
+      "SELECT execution FROM executions WHERE key = (SELECT key FROM instances WHERE id = ?1) ORDER BY execution",
+      instance);
+  while (query.step()) executions.push_back(query.unsigned_integer(0));
+  return executions;
+}
+
+ProviderResult<InstanceInfo> instance_info(Connection& connection, const std::string& instance) {
+  Query query = connection.query(kInfoById, instance);
+  if (!query.step()) return no_instance(instance);
+  return read_info(query);
+}
+
+ProviderResult<ExecutionInfo> execution_info(Connection& connection, const std::string& instance,
+                                             ExecutionId execution) {
+  const std::optional<InstanceRow> row = find_instance(connection, instance);
+  if (!row || !row->is_instance()) return no_instance(instance);
+  Query query = connection.query(sql::kReadExecution, row->key, execution);
+  if (!query.step()) {
+    return ProviderError(ProviderErrorKind::kNotFound,
+                         "instance '" + instance + "' has no execution " + std::to_string(execution));
+  }
+  ExecutionInfo info;
+  info.execution_id = execution;
+  info.status = static_cast<ExecutionStatus>(query.integer(0));
+  info.output = query.optional_text(1);
+  info.pinned_version = stored_version(query.optional_text(2));
+  info.started_at = query.time(3);
+  info.completed_at = query.optional_time(4);
+  info.events = static_cast<std::uint64_t>(connection.integer(
+      "SELECT coalesce(sum(events), 0) FROM history WHERE key = ?1 AND execution = ?2", row->key, execution));
+  return info;
+}
+
+ProviderResult<std::vector<EventRecord>> read_events(Connection& connection, const std::string& instance,
+                                                     std::optional<ExecutionId> execution, EventId after) {
+  const std::optional<InstanceRow> row = find_instance(connection, instance);
+  if (!row) return std::vector<EventRecord>();
+  StoredHistory history = load_events(connection, *row, execution.value_or(row->identity.execution), after);
+  if (history.error) return ProviderError(ProviderErrorKind::kCorruptData, *history.error);
+  return std::move(history.events);
+}
+
+std::vector<std::string> list_children(Connection& connection, const std::string& instance) {
+  std::vector<std::string> children;
+  Query query = connection.query("SELECT id FROM instances WHERE parent = ?1 ORDER BY key", instance);
+  while (query.step()) children.push_back(query.text(0));
+  return children;
+}
+
+ProviderResult<InstanceTree> instance_tree(Connection& connection, const std::string& instance) {
+  const std::optional<InstanceRow> row = find_instance(connection, instance);
+  if (!row || !row->is_instance()) return no_instance(instance);
+  InstanceTree tree{.root = instance, .ids = {instance}};
+  for (std::size_t next = 0; next < tree.ids.size(); ++next) {
+    for (std::string& child : list_children(connection, tree.ids[next])) {
+      if (std::find(tree.ids.begin(), tree.ids.end(), child) == tree.ids.end()) tree.ids.push_back(std::move(child));
+    }
+  }
+  return tree;
+}
+
+SystemMetrics system_metrics(Connection& connection) {
+  SystemMetrics metrics;
+  metrics.executions = static_cast<std::uint64_t>(connection.integer("SELECT count(*) FROM executions"));
+  metrics.events = static_cast<std::uint64_t>(connection.integer("SELECT coalesce(sum(events), 0) FROM history"));
+  Query query = connection.query("SELECT status, count(*) FROM instances WHERE created_at IS NOT NULL GROUP BY status");
+  while (query.step()) {
+    const std::uint64_t count = query.unsigned_integer(1);
+    metrics.instances += count;
+    switch (static_cast<ExecutionStatus>(query.integer(0))) {
+      case ExecutionStatus::kRunning:
+      case ExecutionStatus::kContinuedAsNew:
+        metrics.running += count;
+        break;
+      case ExecutionStatus::kCompleted:
+        metrics.completed += count;
+        break;
+      case ExecutionStatus::kCancelled:
+        metrics.cancelled += count;
+        metrics.failed += count;
+        break;
+      case ExecutionStatus::kTerminated:
+        metrics.terminated += count;
+        metrics.failed += count;
+        break;
+      case ExecutionStatus::kFailed:
+        metrics.failed += count;
+        break;
+    }
+  }
+  return metrics;
+}
+
+QueueDepths queue_depths(Connection& connection, Timestamp now) {
+  QueueDepths depths;
+  {
+    Query messages = connection.query(
+        "SELECT count(*) FILTER (WHERE visible_at <= ?1), count(*) FILTER (WHERE visible_at > ?1) FROM messages", now);
+    messages.step();
+    depths.messages = messages.unsigned_integer(0);
+    depths.delayed_messages = messages.unsigned_integer(1);
+  }
+  Query activities = connection.query(
+      "SELECT count(*) FILTER (WHERE ready_at <= ?1), count(*) FILTER (WHERE ready_at > ?1 AND token IS NOT NULL),"
+      " count(*) FILTER (WHERE ready_at > ?1 AND token IS NULL) FROM activities",
+      now);
+  activities.step();
+  depths.activities = activities.unsigned_integer(0);
+  depths.locked_activities = activities.unsigned_integer(1);
+  depths.delayed_activities = activities.unsigned_integer(2);
+  return depths;
+}
+
+std::vector<NodeInfo> list_nodes(Connection& connection) {
+  std::vector<NodeInfo> nodes;
+  {
+    Query query = connection.query("SELECT id, engine_version, registered_at FROM nodes ORDER BY id");
+    while (query.step()) {
+      nodes.push_back({.id = query.text(0),
+                       .engine_version = stored_version(query.text(1)).value_or(SemanticVersion{}),
+                       .filter = {},
+                       .registered_at = query.time(2)});
+    }
+  }
+  for (NodeInfo& node : nodes) {
+    Query query =
+        connection.query("SELECT list, value FROM node_capabilities WHERE node = ?1 ORDER BY list, position", node.id);
+    while (query.step()) {
+      const std::string list = query.text(0);
+      const std::string value = query.text(1);
+      if (list == "orchestrations") node.filter.orchestrations.push_back(value);
+      if (list == "activities") node.filter.activities.push_back(value);
+      if (list != "engine_versions") continue;
+      const std::size_t space = value.find(' ');
+      const std::optional<SemanticVersion> min = SemanticVersion::parse(value.substr(0, space));
+      const std::optional<SemanticVersion> max = SemanticVersion::parse(value.substr(space + 1));
+      if (min && max) node.filter.engine_versions.push_back({*min, *max});
+    }
+  }
+  return nodes;
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,198 @@
+#include "providers/sqlite/connection.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <sqlite3.h>
+
+namespace perdure::sqlite {
+
+namespace {
+
+// The primary code that an extended one belongs to.
+constexpr int primary(int code) noexcept {
+  return code & 0xFF;
+}
+
+}  // namespace
+
+ProviderError as_provider_error(const SqliteError& error) {
+  const std::string what = error.what();
+  // The log's index could not grow; SQLite has no other word for a full disk there.
+  const int code = error.code() == SQLITE_IOERR_SHMSIZE ? SQLITE_FULL : primary(error.code());
+  switch (code) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+      return {ProviderErrorKind::kBusy, what +
+                                            "; another process holds the store for too long: look for one that is "
+                                            "stopped, and try again"};
+    case SQLITE_FULL:
+      return {ProviderErrorKind::kDiskFull, what + "; nothing was written: make room, and try again"};
+    case SQLITE_NOMEM:
+      return {ProviderErrorKind::kUnavailable, what + "; out of memory"};
+    case SQLITE_IOERR:
+      return {ProviderErrorKind::kStoreFailed, what + "; check the disk, then reopen the store"};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return {ProviderErrorKind::kCorruptData, what + "; restore the store from a backup"};
+    case SQLITE_TOOBIG:
+      return {ProviderErrorKind::kInvalidArgument, what + "; SQLite cannot store a value of this size"};
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return {ProviderErrorKind::kUnavailable, what + "; check that the folder exists and is writable"};
+    default:
+      return {ProviderErrorKind::kStoreFailed, what};
+  }
+}
+
+bool is_duplicate(const SqliteError& error) noexcept {
+  return error.code() == SQLITE_CONSTRAINT_UNIQUE || error.code() == SQLITE_CONSTRAINT_PRIMARYKEY;
+}
+
+bool leaves_doubt(const SqliteError& error) {
+  return primary(error.code()) == SQLITE_IOERR && as_provider_error(error).kind() == ProviderErrorKind::kStoreFailed;
+}
+
+Query::~Query() {
+  if (statement_ == nullptr) return;
+  // Repeats the error of the last step, which step() has reported. The bindings stay: the next run replaces all of
+  // them.
+  sqlite3_reset(statement_);
+}
+
+bool Query::step() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  connection_->fail(code);
+}
+
+std::int64_t Query::run() {
+  while (step()) {
+  }
+  return sqlite3_changes64(sqlite3_db_handle(statement_));
+}
+
+bool Query::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+std::int64_t Query::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+
+std::string_view Query::bytes(int column) const {
+  const void* data = sqlite3_column_blob(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
+  return data == nullptr ? std::string_view()
+                         : std::string_view(static_cast<const char*>(data), static_cast<std::size_t>(size));
+}
+
+std::string Query::text(int column) const {
+  return std::string(bytes(column));
+}
+
+std::optional<std::int64_t> Query::optional_integer(int column) const {
+  if (is_null(column)) return std::nullopt;
+  return integer(column);
+}
+
+std::optional<Timestamp> Query::optional_time(int column) const {
+  if (is_null(column)) return std::nullopt;
+  return time(column);
+}
+
+std::optional<std::string> Query::optional_text(int column) const {
+  if (is_null(column)) return std::nullopt;
+  return text(column);
+}
+
+void Query::bind(int index, std::int64_t value) {
+  if (const int code = sqlite3_bind_int64(statement_, index, value); code != SQLITE_OK) connection_->fail(code);
+}
+
+void Query::bind(int index, std::string_view text) {
+  // A null pointer would bind NULL; an empty text is not that.
+  const char* data = text.empty() ? "" : text.data();
+  const int code = sqlite3_bind_text64(statement_, index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8);
+  if (code != SQLITE_OK) connection_->fail(code);
+}
+
+void Query::bind(int index, std::span<const char> blob) {
+  const char* data = blob.empty() ? "" : blob.data();
+  const int code = sqlite3_bind_blob64(statement_, index, data, blob.size(), SQLITE_STATIC);
+  if (code != SQLITE_OK) connection_->fail(code);
+}
+
+void Query::bind_null(int index) {
+  if (const int code = sqlite3_bind_null(statement_, index); code != SQLITE_OK) connection_->fail(code);
+}
+
+void Connection::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
+  sqlite3_finalize(statement);
+}
+
+Connection::Connection(const std::string& path, Mode mode, Milliseconds busy_timeout, const std::string& vfs)
+    : path_(path) {
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  if (mode == Mode::kReadOnly) flags |= SQLITE_OPEN_READONLY;
+  if (mode != Mode::kReadOnly) flags |= SQLITE_OPEN_READWRITE;
+  if (mode == Mode::kReadWriteCreate) flags |= SQLITE_OPEN_CREATE;
+  const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, vfs.empty() ? nullptr : vfs.c_str());
+  if (code != SQLITE_OK) {
+    const std::string message = path_ + ": " + (handle_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle_));
+    sqlite3_close(handle_);
+    throw SqliteError(code, message);
+  }
+  constexpr Milliseconds kLongest{std::numeric_limits<int>::max()};
+  sqlite3_busy_timeout(handle_, static_cast<int>(std::min(busy_timeout, kLongest).count()));
+}
+
+Connection::~Connection() {
+  statements_.clear();
+  sqlite3_close(handle_);
+}
+
+void Connection::execute(const char* sql) {
+  if (const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr); code != SQLITE_OK) fail(code);
+}
+
+std::int64_t Connection::last_insert_id() const noexcept {
+  return sqlite3_last_insert_rowid(handle_);
+}
+
+bool Connection::in_transaction() const noexcept {
+  return sqlite3_get_autocommit(handle_) == 0;
+}
+
+std::string Connection::file_name() const {
+  const char* name = sqlite3_db_filename(handle_, "main");
+  return name == nullptr ? path_ : name;
+}
+
+void Connection::checkpoint_by_hand() {
+  const auto note = [](void* pages, sqlite3*, const char*, int count) {
+    *static_cast<int*>(pages) = count;
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(handle_, note, &log_pages_);
+}
+
+void Connection::fail(int code) const {
+  throw SqliteError(code, path_ + ": " + sqlite3_errmsg(handle_));
+}
+
+sqlite3_stmt* Connection::prepared(const char* sql) {
+  std::unique_ptr<sqlite3_stmt, Finalize>& statement = statements_[sql];
+  if (!statement) {
+    sqlite3_stmt* made = nullptr;
+    const int code = sqlite3_prepare_v3(handle_, sql, -1, SQLITE_PREPARE_PERSISTENT, &made, nullptr);
+    if (code != SQLITE_OK) fail(code);
+    statement.reset(made);
+  }
+  return statement.get();
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,215 @@
+// The orchestrator queue: messages in, locked instances out.
+#include <algorithm>
+
+#include "providers/sqlite/history.h"
+#include "providers/sqlite/ready.h"
+#include "providers/sqlite/sql.h"
+#include "providers/sqlite/store.h"
+#include "providers/times.h"
+
+namespace perdure::sqlite {
+
+namespace {
+// Enough to keep up, few enough that no fetch has to clean up after a flood of strays.
+constexpr int kOrphansPerFetch = 64;
+
+QueuedMessage read_message(const Query& query, const std::string& instance) {
+  QueuedMessage message;
+  message.id = query.unsigned_integer(0);
+  message.record.kind = static_cast<MessageKind>(query.integer(1));
+  message.record.instance = instance;
+  if (const std::optional<std::int64_t> execution = query.optional_integer(2)) {
+    message.record.execution = static_cast<ExecutionId>(*execution);
+  }
+  message.record.name = query.text(3);
+  message.record.visible_at = query.time(4);
+  message.record.body = query.text(5);
+  return message;
+}
+}  // namespace
+
+ProviderError lock_lost(const std::string& what) {
+  return {ProviderErrorKind::kLockLost, what +
+                                            ": the lock has expired, was taken over, or what it locked is gone; "
+                                            "drop this result and fetch again"};
+}
+
+OrchestrationBatch Store::fetch_instances(const OrchestrationFetch& fetch) {
+  sweep_orphans();
+  OrchestrationBatch batch{.now = now_, .items = {}};
+  for (InstanceRow& row : ready_instances(connection_, fetch, now_)) batch.items.push_back(lock_instance(row, fetch));
+  return batch;
+}
+
+void Store::sweep_orphans() {
+  std::vector<std::int64_t> keys;
+  {
+    Query query = connection_.query(sql::kOrphansToSweep, now_, kOrphansPerFetch);
+    while (query.step()) keys.push_back(query.integer(0));
+  }
+  for (const std::int64_t key : keys) {
+    InstanceRow row = load_instance(connection_, key).value();
+    const InstanceRow before = row;
+    std::int64_t dropped = connection_.run(sql::kDropQueueMessages, key);
+    row.progress.queued -= dropped;
+    reschedule(connection_, row, now_, options_.orphan_retention);
+    if (row.schedule.sweep_at && *row.schedule.sweep_at <= now_) {
+      dropped += connection_.run(sql::kDropMessages, key);
+      row.progress.queued = 0;
+    }
+    if (dropped > 0) {
+      options_.logger.log(LogLevel::kWarn, "messages for an instance that was never started were dropped",
+                          {{"instance_id", row.id}, {"messages", std::to_string(dropped)}});
+      options_.metrics.add(metric::kOrphanMessagesDropped, {}, static_cast<std::uint64_t>(dropped));
+    }
+    finish(row, before);
+  }
+}
+
+OrchestrationItem Store::lock_instance(InstanceRow& row, const OrchestrationFetch& fetch) {
+  const InstanceRow before = row;
+  const LockName lock{.queue = 'i', .row = row.key, .secret = secrets_.next()};
+  row.schedule.token = lock.secret;
+  row.schedule.process = process_;
+  row.schedule.holder.reset();
+  row.schedule.held_ready_at.reset();
+  row.schedule.ready_at = shifted(now_, fetch.lock_timeout);  // it is due now, so nothing else can be later
+  row.progress.locked_until = shifted(now_, fetch.lock_timeout);
+  ++row.progress.attempts;
+  store_instance(connection_, row, before);
+
+  OrchestrationItem item;
+  item.instance = row.id;
+  item.token = make_token(lock);
+  item.locked_until = *row.progress.locked_until;
+  item.attempt_count = row.progress.attempts;
+  if (row.is_instance()) item.metadata = row.metadata();
+  item.execution_id = row.identity.execution;
+  item.last_event_id = row.progress.last_event;
+  item.messages = load_messages(row, fetch);
+  if (fetch.with_history) item.history = load_history(connection_, row, 0);
+  return item;
+}
+
+std::vector<QueuedMessage> Store::load_messages(const InstanceRow& row, const OrchestrationFetch& fetch) {
+  std::vector<QueuedMessage> messages;
+  std::size_t bytes = 0;
+  const auto take = [&](const char* sql) {
+    Query query = connection_.query(sql, row.key, now_);
+    while (messages.size() < std::max<std::size_t>(fetch.max_messages, 1) && query.step()) {
+      bytes += query.bytes(5).size();
+      if (bytes > fetch.max_bytes && !messages.empty()) return;
+      messages.push_back(read_message(query, row.id));
+    }
+  };
+  if (row.progress.starts > 0) take(sql::kVisibleStarts);
+  if (bytes <= fetch.max_bytes) take(sql::kVisibleOthers);
+  return messages;
+}
+
+ProviderResult<void> Store::abandon_instance(const Abandon& abandon) {
+  const std::optional<LockName> lock = read_token(abandon.token, 'i');
+  std::optional<InstanceRow> row;
+  if (lock) row = load_instance(connection_, lock->row);
+  if (!row || row->schedule.token != lock->secret) return lock_lost("abandoned instance");
+  const InstanceRow before = *row;
+  row->schedule.token.reset();
+  row->schedule.process.reset();
+  row->schedule.holder.reset();
+  row->progress.locked_until.reset();
+  row->schedule.not_before.reset();
+  if (abandon.delay.count() > 0) row->schedule.not_before = shifted(now_, abandon.delay);
+  if (abandon.ignore_attempt && row->progress.attempts > 0) --row->progress.attempts;
+  finish(*row, before);
+  return {};
+}
+
+ProviderResult<Timestamp> Store::renew_instance(const LockToken& token, Milliseconds extend_for) {
+  const std::optional<LockName> lock = read_token(token, 'i');
+  std::optional<InstanceRow> row;
+  if (lock) row = load_instance(connection_, lock->row);
+  if (!row || row->schedule.token != lock->secret || !row->locked_at(now_)) return lock_lost("renewed instance");
+  const InstanceRow before = *row;
+  row->progress.locked_until = shifted(now_, extend_for);
+  finish(*row, before);
+  return *row->progress.locked_until;
+}
+
+ProviderResult<void> Store::enqueue_message(const MessageRecord& message) {
+  if (message.instance.empty()) {
+    return ProviderError(ProviderErrorKind::kInvalidArgument, "a message needs an instance id; this one is empty");
+  }
+  if (message.kind == MessageKind::kExecuteActivity) {
+    return ProviderError(ProviderErrorKind::kInvalidArgument,
+                         "instance '" + message.instance + "': an activity belongs on the worker queue");
+  }
+  InstanceRow row = find_or_insert(message.instance);
+  const InstanceRow before = row;
+  insert_message(row, message);
+  finish(row, before);
+  return {};
+}
+
+ProviderResult<StartOutcome> Store::enqueue_start(const MessageRecord& start, StartPolicy policy) {
+  if (start.kind != MessageKind::kStartOrchestration || start.instance.empty()) {
+    return ProviderError(ProviderErrorKind::kInvalidArgument, "enqueue_start takes a start with an instance id");
+  }
+  StartOutcome outcome = StartOutcome::kEnqueued;
+  const std::optional<InstanceRow> row = find_instance(connection_, start.instance);
+  if (row && !row->is_orphan()) {
+    if (policy == StartPolicy::kIgnore) return StartOutcome::kIgnored;
+    if (policy == StartPolicy::kFail) {
+      return ProviderError(ProviderErrorKind::kAlreadyExists,
+                           "instance '" + start.instance + "' exists already; choose another id, or another policy");
+    }
+    if (const ProviderResult<DeleteResult> deleted = delete_instance(start.instance, false); !deleted) {
+      return deleted.error();
+    }
+    outcome = StartOutcome::kReplaced;
+  }
+  if (ProviderResult<void> enqueued = enqueue_message(start); !enqueued) return enqueued.error();
+  return outcome;
+}
+
+InstanceRow Store::find_or_insert(const std::string& id) {
+  if (std::optional<InstanceRow> row = find_instance(connection_, id)) return *std::move(row);
+  return insert_instance(connection_, id);
+}
+
+// The row is the caller's to finish.
+void Store::insert_message(InstanceRow& row, const MessageRecord& message) {
+  const Timestamp visible_at = message.visible_at.value_or(now_);
+  connection_.run(sql::kInsertMessage, row.key, static_cast<int>(message.kind), message.execution, message.name,
+                  visible_at, blob(message.body));
+  ++row.progress.queued;
+  if (begins_execution(message.kind)) {
+    ++row.progress.starts;
+    if (!row.is_instance() && row.progress.starts == 1) row.identity.name = message.name;
+  }
+  if (ends_instance(message.kind)) row.schedule.not_before.reset();
+}
+
+bool Store::finish(InstanceRow& row, const InstanceRow& before) {
+  touch(row);
+  // Until the first commit the start that is delivered first says what a node must be able to run.
+  if (!row.is_instance() && row.progress.starts > 0 && row.progress.starts + before.progress.starts > 2) {
+    Query first = connection_.query(sql::kFirstStartName, row.key);
+    if (first.step()) row.identity.name = first.optional_text(0);
+  }
+  reschedule(connection_, row, now_, options_.orphan_retention);
+  if (is_empty(row)) {
+    connection_.run(sql::kDeleteInstanceRow, row.key);
+    return false;
+  }
+  store_instance(connection_, row, before);
+  if (row.schedule.ready_at || row.schedule.held_ready_at) changes_.instances = true;
+  return true;
+}
+
+// A row that is no instance and has nothing queued is of no use to anybody.
+bool Store::is_empty(const InstanceRow& row) {
+  if (row.is_instance() || row.progress.queued > 0) return false;
+  return !connection_.query(sql::kHasActivities, row.key).step();
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,27 @@
+// What the tables are, and how a file becomes a store of this version. docs/sqlite-format.md describes it to the byte.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "providers/sqlite/connection.h"
+
+namespace perdure::sqlite {
+
+// In the file's header: "PRDU".
+inline constexpr std::int32_t kApplicationId = 0x50524455;
+
+// The SQL that leads from version n to n + 1, where n is its position.
+using Migrations = std::span<const char* const>;
+[[nodiscard]] Migrations migrations();
+
+// Looks at the file without changing a byte of it. Throws ProviderFailure with kIncompatibleStore for a foreign file,
+// and for one that a newer version wrote. A file that does not exist or is empty is fine.
+void refuse_foreign_file(const std::string& path, Milliseconds busy_timeout, const std::string& vfs, Migrations steps);
+
+// Brings the open file to the newest version: each step in a transaction of its own, so that a crash leaves a file of
+// some version, never one in between. Throws ProviderFailure as above, and SqliteError.
+void migrate(Connection& connection, const std::string& path, Migrations steps);
+
+}  // namespace perdure::sqlite

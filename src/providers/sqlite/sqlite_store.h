@@ -1,0 +1,290 @@
+// The provider: hands what changes to the writer, what reads to the readers, and what waits to the wake-ups.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <perdure/clock.h>
+#include <perdure/provider.h>
+#include <perdure/provider_admin.h>
+#include <perdure/sqlite_provider.h>
+#include "providers/history_damage.h"
+#include "providers/sqlite/process_lock.h"
+#include "providers/sqlite/queries.h"
+#include "providers/sqlite/readers.h"
+#include "providers/sqlite/store.h"
+#include "providers/sqlite/wake_ups.h"
+#include "providers/sqlite/writer.h"
+
+namespace perdure::sqlite {
+
+// The clock as the store shows it: it never runs backwards, whatever the machine's does.
+class StoreClock final : public Clock {
+ public:
+  explicit StoreClock(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
+
+  [[nodiscard]] Timestamp now() const override {
+    const Milliseconds::rep current = clock_->now().time_since_epoch().count();
+    Milliseconds::rep latest = latest_.load();
+    while (latest < current && !latest_.compare_exchange_weak(latest, current)) {
+    }
+    return Timestamp(Milliseconds(std::max(latest, current)));
+  }
+  void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Timestamp deadline) override {
+    clock_->wait_until(lock, changed, deadline);
+  }
+
+ private:
+  std::shared_ptr<Clock> clock_;
+  mutable std::atomic<Milliseconds::rep> latest_ = 0;
+};
+
+class SqliteStore final : public Provider, public ProviderAdmin, public HistoryDamage {
+ public:
+  SqliteStore(const std::string& path, SqliteOptions options);
+  ~SqliteStore() override;
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "sqlite"; }
+  [[nodiscard]] Capabilities capabilities() const noexcept override {
+    return {.wake_ups = true, .fast_path = true, .shared_between_processes = !in_memory_, .durable = !in_memory_};
+  }
+  [[nodiscard]] ProviderAdmin* admin() noexcept override { return this; }
+
+  ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override {
+    return change<OrchestrationBatch>(kMayBeForgotten, [&](Store& store) { return store.fetch_instances(fetch); });
+  }
+  ProviderResult<StoredHistory> read_history(const LockToken& token, EventId after) override {
+    return read<StoredHistory>(
+        [&](Connection& connection) { return read_locked_history(connection, token, after, now()); });
+  }
+  std::vector<ProviderResult<CommitAnswer>> ack_orchestration_items(std::span<const TurnCommit> commits) override {
+    return batch<CommitAnswer>(commits, kDurable,
+                               [](Store& store, const TurnCommit& commit) { return store.commit(commit); });
+  }
+  std::vector<ProviderResult<void>> abandon_orchestration_items(std::span<const Abandon> abandons) override {
+    return batch<void>(abandons, kMayBeForgotten,
+                       [](Store& store, const Abandon& abandon) { return store.abandon_instance(abandon); });
+  }
+  std::vector<ProviderResult<Timestamp>> renew_orchestration_locks(std::span<const LockToken> tokens,
+                                                                   Milliseconds extend_for) override {
+    return batch<Timestamp>(tokens, kMayBeForgotten, [extend_for](Store& store, const LockToken& token) {
+      return store.renew_instance(token, extend_for);
+    });
+  }
+  std::vector<ProviderResult<void>> enqueue_messages(std::span<const MessageRecord> messages) override {
+    return batch<void>(messages, kDurable,
+                       [](Store& store, const MessageRecord& message) { return store.enqueue_message(message); });
+  }
+  ProviderResult<StartOutcome> enqueue_start(const MessageRecord& start, StartPolicy policy) override {
+    return change<StartOutcome>(kDurable, [&](Store& store) { return store.enqueue_start(start, policy); });
+  }
+
+  ProviderResult<WorkBatch> fetch_work_items(const WorkFetch& fetch) override {
+    return change<WorkBatch>(kMayBeForgotten, [&](Store& store) { return store.fetch_activities(fetch); });
+  }
+  std::vector<ProviderResult<void>> ack_work_items(std::span<const WorkAck> acks) override {
+    return batch<void>(acks, kDurable, [](Store& store, const WorkAck& ack) { return store.ack_activity(ack); });
+  }
+  std::vector<ProviderResult<void>> abandon_work_items(std::span<const Abandon> abandons) override {
+    return batch<void>(abandons, kMayBeForgotten,
+                       [](Store& store, const Abandon& abandon) { return store.abandon_activity(abandon); });
+  }
+  std::vector<ProviderResult<Timestamp>> renew_work_locks(std::span<const LockToken> tokens,
+                                                          Milliseconds extend_for) override {
+    return batch<Timestamp>(tokens, kMayBeForgotten, [extend_for](Store& store, const LockToken& token) {
+      return store.renew_activity(token, extend_for);
+    });
+  }
+  std::vector<ProviderResult<Timestamp>> heartbeat(std::span<const Heartbeat> heartbeats) override {
+    return batch<Timestamp>(heartbeats, kDurable,
+                            [](Store& store, const Heartbeat& heartbeat) { return store.heartbeat(heartbeat); });
+  }
+  std::vector<ProviderResult<void>> enqueue_activities(std::span<const MessageRecord> activities) override {
+    return batch<void>(activities, kDurable,
+                       [](Store& store, const MessageRecord& activity) { return store.enqueue_activity(activity); });
+  }
+  ProviderResult<std::size_t> renew_sessions(std::span<const std::string> owners, Milliseconds extend_for,
+                                             Milliseconds idle_timeout) override {
+    return change<std::size_t>(kMayBeForgotten,
+                               [&](Store& store) { return store.renew_sessions(owners, extend_for, idle_timeout); });
+  }
+  ProviderResult<std::size_t> cleanup_sessions() override {
+    return change<std::size_t>(kMayBeForgotten, [](Store& store) { return store.cleanup_sessions(); });
+  }
+
+  ProviderResult<std::optional<InstanceStatus>> read_status(const std::string& instance) override {
+    return read<std::optional<InstanceStatus>>(
+        [&](Connection& connection) { return sqlite::read_status(connection, instance); });
+  }
+  ProviderResult<std::optional<CustomStatus>> read_custom_status(const std::string& instance,
+                                                                 std::uint64_t last_seen_version) override {
+    return read<std::optional<CustomStatus>>(
+        [&](Connection& connection) { return sqlite::read_custom_status(connection, instance, last_seen_version); });
+  }
+  ProviderResult<std::optional<std::string>> read_key_value(const std::string& instance,
+                                                            const std::string& key) override {
+    return read<std::optional<std::string>>(
+        [&](Connection& connection) { return sqlite::read_key_value(connection, instance, key); });
+  }
+  ProviderResult<std::vector<KeyValue>> read_key_values(const std::string& instance) override {
+    return read<std::vector<KeyValue>>(
+        [&](Connection& connection) { return sqlite::read_key_values(connection, instance); });
+  }
+  ProviderResult<std::optional<InstanceStats>> read_stats(const std::string& instance) override {
+    return read<std::optional<InstanceStats>>(
+        [&](Connection& connection) { return sqlite::read_stats(connection, instance); });
+  }
+
+  ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override;
+  ProviderResult<bool> wait_for_change(const std::string& instance, const InstanceChange& change,
+                                       Timestamp deadline) override;
+  void wake_waiters() noexcept override { wake_ups_->interrupt(); }
+  [[nodiscard]] Timestamp now() override { return clock_->now(); }
+
+  ProviderResult<void> register_node(const NodeInfo& node) override {
+    if (node.id.empty()) return ProviderError(ProviderErrorKind::kInvalidArgument, "a node needs an id");
+    return change<void>(kDurable, [&](Store& store) { store.register_node(node); });
+  }
+  ProviderResult<void> remove_node(const std::string& id) override {
+    return change<void>(kDurable, [&](Store& store) { store.remove_node(id); });
+  }
+
+  ProviderResult<InstancePage> list_instances(const InstanceQuery& query) override {
+    return read<InstancePage>([&](Connection& connection) { return sqlite::list_instances(connection, query); });
+  }
+  ProviderResult<std::vector<ExecutionId>> list_executions(const std::string& instance) override {
+    return read<std::vector<ExecutionId>>(
+        [&](Connection& connection) { return sqlite::list_executions(connection, instance); });
+  }
+  ProviderResult<InstanceInfo> instance_info(const std::string& instance) override {
+    return read<InstanceInfo>([&](Connection& connection) { return sqlite::instance_info(connection, instance); });
+  }
+  ProviderResult<ExecutionInfo> execution_info(const std::string& instance, ExecutionId execution) override {
+    return read<ExecutionInfo>(
+        [&](Connection& connection) { return sqlite::execution_info(connection, instance, execution); });
+  }
+  ProviderResult<std::vector<EventRecord>> read_history(const std::string& instance,
+                                                        std::optional<ExecutionId> execution, EventId after) override {
+    return read<std::vector<EventRecord>>(
+        [&](Connection& connection) { return read_events(connection, instance, execution, after); });
+  }
+  ProviderResult<std::vector<std::string>> list_children(const std::string& instance) override {
+    return read<std::vector<std::string>>(
+        [&](Connection& connection) { return sqlite::list_children(connection, instance); });
+  }
+  ProviderResult<InstanceTree> instance_tree(const std::string& instance) override {
+    return read<InstanceTree>([&](Connection& connection) { return sqlite::instance_tree(connection, instance); });
+  }
+  ProviderResult<SystemMetrics> system_metrics() override {
+    return read<SystemMetrics>([](Connection& connection) { return sqlite::system_metrics(connection); });
+  }
+  ProviderResult<QueueDepths> queue_depths() override {
+    return read<QueueDepths>([this](Connection& connection) { return sqlite::queue_depths(connection, now()); });
+  }
+  ProviderResult<std::vector<NodeInfo>> list_nodes() override {
+    return read<std::vector<NodeInfo>>([](Connection& connection) { return sqlite::list_nodes(connection); });
+  }
+
+  ProviderResult<DeleteResult> delete_instance(const std::string& instance, bool force) override {
+    return change<DeleteResult>(kDurable, [&](Store& store) { return store.delete_instance(instance, force); });
+  }
+  ProviderResult<DeleteResult> delete_instances(std::span<const std::string> instances, bool force) override {
+    return change<DeleteResult>(kDurable, [&](Store& store) { return store.delete_instances(instances, force); });
+  }
+  ProviderResult<DeleteResult> delete_matching(const InstanceFilter& filter, std::size_t limit) override;
+  ProviderResult<PruneResult> prune_executions(const std::string& instance, const PruneOptions& options) override {
+    return change<PruneResult>(kDurable, [&](Store& store) { return store.prune(instance, options); });
+  }
+  ProviderResult<PruneResult> prune_matching(const InstanceFilter& filter, const PruneOptions& options,
+                                             std::size_t limit) override;
+  ProviderResult<void> append_history(const std::string& instance, ExecutionId execution,
+                                      std::span<const EventRecord> events) override {
+    return change<void>(kDurable, [&](Store& store) { return store.append_history(instance, execution, events); });
+  }
+
+  void damage_history(const std::string& instance) override;
+
+ private:
+  // Locks and attempts may be lost by a power cut: then nobody is left who could hold them.
+  static constexpr bool kDurable = true;
+  static constexpr bool kMayBeForgotten = false;
+
+  // One answer for each element; `step` answers ProviderResult<T>.
+  template <class T, class Element, class Step>
+  std::vector<ProviderResult<T>> batch(std::span<const Element> elements, bool durable, const Step& step);
+  // One answer; `step` answers T or ProviderResult<T>, or nothing.
+  template <class T, class Step>
+  ProviderResult<T> change(bool durable, const Step& step);
+  template <class T, class Look>
+  ProviderResult<T> read(const Look& look);
+
+  void enter();
+
+  bool in_memory_;
+  std::shared_ptr<StoreClock> clock_;
+  std::unique_ptr<ProcessLocks> process_locks_;
+  std::int64_t process_ = 0;
+  std::unique_ptr<Readers> readers_;  // null: everything goes through the writer
+  std::unique_ptr<WakeUps> wake_ups_;
+  std::unique_ptr<Writer> writer_;
+};
+
+template <class T, class Element, class Step>
+std::vector<ProviderResult<T>> SqliteStore::batch(std::span<const Element> elements, bool durable, const Step& step) {
+  const ProviderError not_run(ProviderErrorKind::kUnavailable, "the store did not answer");
+  std::vector<ProviderResult<T>> outcomes(elements.size(), ProviderResult<T>(not_run));
+  if (elements.empty()) return outcomes;
+  Job job;
+  job.parts = elements.size();
+  job.durable = durable;
+  job.run = [&](Store& store, std::size_t part) { outcomes[part] = step(store, elements[part]); };
+  job.fail = [&](std::size_t part, const ProviderError& error) { outcomes[part] = error; };
+  writer_->execute(job);
+  return outcomes;
+}
+
+template <class T, class Step>
+ProviderResult<T> SqliteStore::change(bool durable, const Step& step) {
+  ProviderResult<T> outcome = ProviderError(ProviderErrorKind::kUnavailable, "the store did not answer");
+  Job job;
+  job.durable = durable;
+  job.run = [&](Store& store, std::size_t) {
+    if constexpr (std::is_void_v<decltype(step(store))>) {
+      step(store);
+      outcome = ProviderResult<T>();
+    } else {
+      outcome = step(store);
+    }
+  };
+  job.fail = [&](std::size_t, const ProviderError& error) { outcome = error; };
+  writer_->execute(job);
+  return outcome;
+}
+
+template <class T, class Look>
+ProviderResult<T> SqliteStore::read(const Look& look) {
+  if (!readers_) return change<T>(kMayBeForgotten, [&](Store& store) { return look(store.connection()); });
+  if (const std::optional<ProviderError> failed = writer_->failure()) return *failed;
+  try {
+    std::optional<ProviderResult<T>> outcome;
+    readers_->run([&](Connection& connection) { outcome = look(connection); });
+    return *std::move(outcome);
+  } catch (const SqliteError& error) {
+    if (leaves_doubt(error)) writer_->fail_for_good(as_provider_error(error));
+    return as_provider_error(error);
+  }
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,177 @@
+// What the writer does to the tables, inside a transaction that somebody else began. Each function checks first and
+// writes then: one that answers an error has written nothing. SqliteError means that the transaction must be rolled
+// back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <perdure/log.h>
+#include <perdure/metrics.h>
+#include <perdure/provider.h>
+#include <perdure/provider_admin.h>
+#include "providers/sqlite/connection.h"
+#include "providers/sqlite/instance_row.h"
+#include "providers/sqlite/tokens.h"
+
+namespace perdure::sqlite {
+
+// Who may have something to look at after a commit.
+struct Changes {
+  bool instances = false;     // one may be due
+  bool activities = false;    // one may be due
+  std::uint64_t touched = 0;  // instances that changed for their clients, by change_group()
+
+  void operator|=(const Changes& other) noexcept {
+    instances = instances || other.instances;
+    activities = activities || other.activities;
+    touched |= other.touched;
+  }
+};
+
+// An operation failed in the midst of writing. It is the only one to blame.
+class OperationFailed final : public std::runtime_error {
+ public:
+  explicit OperationFailed(ProviderError error) : std::runtime_error(error.message()), error_(std::move(error)) {}
+  [[nodiscard]] const ProviderError& error() const noexcept { return error_; }
+
+ private:
+  ProviderError error_;
+};
+
+// Waiting clients are told by groups of instances: 64 are enough that few wake in vain.
+[[nodiscard]] inline std::size_t change_group(std::string_view instance) noexcept {
+  return std::hash<std::string_view>()(instance) % 64;
+}
+
+class Store {
+ public:
+  struct Options {
+    Milliseconds orphan_retention{0};
+    Logger logger;
+    Metrics metrics;
+  };
+
+  Store(Connection& connection, Options options) : connection_(connection), options_(std::move(options)) {}
+
+  // The time of everything until the next begin().
+  void begin(Timestamp now) {
+    now_ = now;
+    changes_ = {};
+    nothing_waits_for_.reset();
+  }
+  [[nodiscard]] Timestamp now() const noexcept { return now_; }
+  [[nodiscard]] const Changes& changes() const noexcept { return changes_; }
+  [[nodiscard]] Connection& connection() noexcept { return connection_; }
+  // The number under which locks are taken; 0: nobody can tell when their owner dies.
+  void set_process(std::int64_t process) noexcept { process_ = process; }
+
+  // ---- orchestrator_queue.cpp ----
+  [[nodiscard]] OrchestrationBatch fetch_instances(const OrchestrationFetch& fetch);
+  [[nodiscard]] ProviderResult<void> abandon_instance(const Abandon& abandon);
+  [[nodiscard]] ProviderResult<Timestamp> renew_instance(const LockToken& token, Milliseconds extend_for);
+  [[nodiscard]] ProviderResult<void> enqueue_message(const MessageRecord& message);
+  [[nodiscard]] ProviderResult<StartOutcome> enqueue_start(const MessageRecord& start, StartPolicy policy);
+
+  // ---- commit.cpp ----
+  [[nodiscard]] ProviderResult<CommitAnswer> commit(const TurnCommit& commit);
+  [[nodiscard]] ProviderResult<void> append_history(const std::string& instance, ExecutionId execution,
+                                                    std::span<const EventRecord> events);
+
+  // ---- worker_queue.cpp ----
+  [[nodiscard]] WorkBatch fetch_activities(const WorkFetch& fetch);
+  [[nodiscard]] ProviderResult<void> ack_activity(const WorkAck& ack);
+  [[nodiscard]] ProviderResult<void> abandon_activity(const Abandon& abandon);
+  [[nodiscard]] ProviderResult<Timestamp> renew_activity(const LockToken& token, Milliseconds extend_for);
+  [[nodiscard]] ProviderResult<Timestamp> heartbeat(const Heartbeat& heartbeat);
+  [[nodiscard]] ProviderResult<void> enqueue_activity(const MessageRecord& activity);
+  [[nodiscard]] std::size_t renew_sessions(std::span<const std::string> owners, Milliseconds extend_for,
+                                           Milliseconds idle_timeout);
+  [[nodiscard]] std::size_t cleanup_sessions();
+
+  // ---- deletion.cpp ----
+  [[nodiscard]] ProviderResult<DeleteResult> delete_instance(const std::string& instance, bool force);
+  [[nodiscard]] ProviderResult<DeleteResult> delete_instances(std::span<const std::string> instances, bool force);
+  [[nodiscard]] ProviderResult<PruneResult> prune(const std::string& instance, const PruneOptions& options);
+
+  // ---- nodes.cpp ----
+  void register_node(const NodeInfo& node);
+  void remove_node(const std::string& id);
+  // Gives back every lock of a process that is gone. What it had fetched stays counted.
+  void release_process(std::int64_t process);
+
+ private:
+  struct LockedActivity {
+    std::int64_t id = 0;
+    std::int64_t key = 0;
+    EventId activity_id = 0;
+    std::uint32_t attempts = 0;
+    Timestamp ready_at{};
+    std::optional<std::string> session;
+  };
+
+  // orchestrator_queue.cpp
+  void sweep_orphans();
+  [[nodiscard]] OrchestrationItem lock_instance(InstanceRow& row, const OrchestrationFetch& fetch);
+  [[nodiscard]] std::vector<QueuedMessage> load_messages(const InstanceRow& row, const OrchestrationFetch& fetch);
+  void insert_message(InstanceRow& row, const MessageRecord& message);
+  [[nodiscard]] InstanceRow find_or_insert(const std::string& id);
+  // Ends a change of a row: it is scheduled anew and stored, or forgotten if nothing is left of it. Answers whether it
+  // is still there.
+  bool finish(InstanceRow& row, const InstanceRow& before);
+  void touch(const InstanceRow& row) noexcept { changes_.touched |= std::uint64_t{1} << change_group(row.id); }
+  [[nodiscard]] bool is_empty(const InstanceRow& row);
+
+  // commit.cpp
+  [[nodiscard]] std::optional<ProviderError> check_commit(const TurnCommit& commit, const InstanceRow& row) const;
+  [[nodiscard]] std::optional<ProviderError> check_records(const TurnCommit& commit, const InstanceRow& row) const;
+  [[nodiscard]] std::optional<ProviderError> find_completed_work(const TurnCommit& commit, const InstanceRow& row,
+                                                                 std::vector<LockedActivity>& completed) const;
+  void begin_execution(const TurnCommit& commit, InstanceRow& row);
+  void append_events(InstanceRow& row, ExecutionId execution, std::span<const EventRecord> events);
+  void end_execution(const StatusChange& change, InstanceRow& row);
+  void change_key_values(const TurnCommit& commit, const InstanceRow& row);
+  void send_messages(const TurnCommit& commit, InstanceRow& row);
+  [[nodiscard]] std::vector<ClaimedActivity> schedule_activities(const TurnCommit& commit, const InstanceRow& row);
+  [[nodiscard]] bool is_other_work_waiting(const WorkFetch& claim);
+  void release_or_keep(const TurnCommit& commit, InstanceRow& row);
+  [[nodiscard]] CommitAnswer standing(const InstanceRow& row, const TurnCommit& commit) const;
+
+  // worker_queue.cpp
+  // Locked at once if there is a claim. Answers the lock, or what it would be.
+  LockName insert_activity(std::int64_t key, const MessageRecord& activity, const WorkFetch* claim);
+  [[nodiscard]] WorkItem lock_activity(std::int64_t id, Milliseconds lock_timeout, bool expired);
+  void claim_session(const std::string& session, const SessionFetch& fetch);
+  void use_session(const std::optional<std::string>& session);
+  // The row behind a token that is still the current one, whether or not its lock has ended.
+  [[nodiscard]] std::optional<LockedActivity> find_locked(const LockToken& token) const;
+  [[nodiscard]] bool holds_lock(const LockedActivity& activity) const noexcept { return activity.ready_at > now_; }
+
+  // deletion.cpp
+  [[nodiscard]] bool is_running(const InstanceRow& row);
+  [[nodiscard]] std::vector<InstanceRow> tree_of(const InstanceRow& root);
+  void delete_row(const InstanceRow& row, DeleteResult& result);
+
+  Connection& connection_;
+  Options options_;
+  SecretSource secrets_;
+  std::int64_t process_ = 0;
+  Timestamp now_{};
+  Changes changes_;
+  // A fetch with these options would have found nothing, and nothing has come since: most commits of a transaction ask
+  // the same.
+  std::optional<WorkFetch> nothing_waits_for_;
+};
+
+[[nodiscard]] ProviderError lock_lost(const std::string& what);
+[[nodiscard]] ProviderError queued_already(const MessageRecord& activity);
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,53 @@
+// Waiting for work, and for an instance to change.
+#include "providers/sqlite/ready.h"
+#include "providers/sqlite/sqlite_store.h"
+
+namespace perdure::sqlite {
+
+ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp deadline) {
+  std::optional<ProviderError> error;
+  const std::size_t first = wait.orchestrations ? WakeUps::kDueInstances : WakeUps::kDueActivities;
+  const std::size_t second = wait.activities ? WakeUps::kDueActivities : WakeUps::kDueInstances;
+  const bool found = wake_ups_->wait(first, second, deadline, [&] {
+    ProviderResult<WakeUps::Look> answer = read<WakeUps::Look>([&](Connection& connection) {
+      WakeUps::Look look;
+      const Timestamp current = now();
+      const auto consider = [&look](bool is_ready, std::optional<Timestamp> next) {
+        look.satisfied = look.satisfied || is_ready;
+        if (next) look.again_at = std::min(look.again_at.value_or(*next), *next);
+      };
+      if (wait.orchestrations) {
+        OrchestrationFetch one = *wait.orchestrations;
+        one.limit = std::min<std::size_t>(one.limit, 1);
+        consider(!ready_instances(connection, one, current).empty(), next_ready_instance(connection, one, current));
+      }
+      if (wait.activities) {
+        WorkFetch one = *wait.activities;
+        one.limit = std::min<std::size_t>(one.limit, 1);
+        consider(!ready_activities(connection, one, current).empty(), next_ready_activity(connection, one, current));
+      }
+      return look;
+    });
+    if (answer) return *answer;
+    error = answer.error();
+    return WakeUps::Look{.satisfied = true, .again_at = {}};
+  });
+  if (error) return *error;
+  return found;
+}
+
+ProviderResult<bool> SqliteStore::wait_for_change(const std::string& instance, const InstanceChange& change,
+                                                  Timestamp deadline) {
+  std::optional<ProviderError> error;
+  const std::size_t topic = change_group(instance);
+  const bool found = wake_ups_->wait(topic, topic, deadline, [&] {
+    const ProviderResult<bool> answer =
+        read<bool>([&](Connection& connection) { return has_changed(connection, instance, change); });
+    if (!answer) error = answer.error();
+    return WakeUps::Look{.satisfied = !answer || *answer, .again_at = {}};
+  });
+  if (error) return *error;
+  return found;
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,124 @@
+#include "providers/sqlite/wake_ups.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <utility>
+
+namespace perdure::sqlite {
+
+namespace {
+// Half of what a wake-up across processes may take. One look is a few microseconds, and only while somebody waits.
+constexpr std::chrono::milliseconds kLookInterval{10};
+}  // namespace
+
+WakeUps::WakeUps(std::shared_ptr<Clock> clock, std::function<std::unique_ptr<Connection>()> open)
+    : clock_(std::move(clock)), open_(std::move(open)) {
+  if (open_) watcher_ = std::thread([this] { watch(); });
+}
+
+WakeUps::~WakeUps() {
+  {
+    const std::scoped_lock guard(mutex_);
+    stopping_ = true;
+  }
+  watch_changed_.notify_one();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+void WakeUps::bump(std::size_t topic) {
+  ++topics_[topic].changes;
+}
+
+void WakeUps::changed(const Changes& changes) {
+  bool wakes = false;
+  {
+    const std::scoped_lock guard(mutex_);
+    const auto note = [&](std::size_t topic) {
+      bump(topic);
+      wakes = wakes || topics_[topic].waiters > 0;
+    };
+    if (changes.instances) note(kDueInstances);
+    if (changes.activities) note(kDueActivities);
+    for (std::uint64_t left = changes.touched; left != 0; left &= left - 1) {
+      note(static_cast<std::size_t>(std::countr_zero(left)));
+    }
+  }
+  if (wakes) changed_.notify_all();
+}
+
+void WakeUps::changed_all() {
+  {
+    const std::scoped_lock guard(mutex_);
+    for (std::size_t topic = 0; topic < topics_.size(); ++topic) bump(topic);
+  }
+  changed_.notify_all();
+}
+
+void WakeUps::interrupt() noexcept {
+  {
+    const std::scoped_lock guard(mutex_);
+    ++interrupts_;
+  }
+  changed_.notify_all();
+}
+
+bool WakeUps::wait(std::size_t first_topic, std::size_t second_topic, Timestamp deadline,
+                   const std::function<Look()>& look) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t interrupts = interrupts_;
+  Topic& first = topics_[first_topic];
+  Topic& second = topics_[second_topic];
+  const auto seen_changes = [&] { return first.changes + second.changes; };
+  ++first.waiters;
+  ++second.waiters;
+  if (++waiters_ == 1) watch_changed_.notify_one();
+  bool satisfied = false;
+  for (;;) {
+    // Counted before the look, so that a change during it is not missed.
+    const std::uint64_t seen = seen_changes();
+    lock.unlock();
+    const Look answer = look();
+    lock.lock();
+    satisfied = answer.satisfied;
+    if (satisfied || interrupts_ != interrupts || clock_->now() >= deadline) break;
+    const Timestamp until = std::min(deadline, answer.again_at.value_or(deadline));
+    while (seen_changes() == seen && interrupts_ == interrupts && clock_->now() < until) {
+      clock_->wait_until(lock, changed_, until);
+    }
+    if (interrupts_ != interrupts) break;
+  }
+  --first.waiters;
+  --second.waiters;
+  --waiters_;
+  return satisfied;
+}
+
+// Other processes do not call us: their commits show in SQLite's change counter. Nobody waits, nobody looks.
+void WakeUps::watch() {
+  std::unique_ptr<Connection> connection;
+  std::int64_t version = 0;
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (waiters_ == 0) {
+      watch_changed_.wait(lock, [this] { return stopping_ || waiters_ > 0; });
+      continue;
+    }
+    lock.unlock();
+    bool moved = false;
+    try {
+      if (!connection) connection = open_();
+      const std::int64_t now = connection->integer("PRAGMA data_version");
+      moved = std::exchange(version, now) != now;
+    } catch (const SqliteError&) {
+      // The store is in trouble; the waiters look for themselves and are told.
+      connection.reset();
+      moved = true;
+    }
+    if (moved) changed_all();
+    lock.lock();
+    watch_changed_.wait_for(lock, kLookInterval, [this] { return stopping_; });
+  }
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,68 @@
+// Who waits, and what wakes them: commits of this process at once, those of others when the change counter has moved.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include <perdure/clock.h>
+#include "providers/sqlite/connection.h"
+#include "providers/sqlite/store.h"
+
+namespace perdure::sqlite {
+
+class WakeUps {
+ public:
+  // Topics: the groups of change_group(), and two for those who fetch.
+  static constexpr std::size_t kDueInstances = 64;
+  static constexpr std::size_t kDueActivities = 65;
+
+  // `open` makes the connection that watches for other processes; empty: there are none.
+  WakeUps(std::shared_ptr<Clock> clock, std::function<std::unique_ptr<Connection>()> open);
+  WakeUps(const WakeUps&) = delete;
+  WakeUps& operator=(const WakeUps&) = delete;
+  ~WakeUps();
+
+  void changed(const Changes& changes);
+  // Anything may have changed: everybody looks again.
+  void changed_all();
+  // Ends all waits.
+  void interrupt() noexcept;
+
+  // Looks until `look` is satisfied (true) or the deadline has passed or interrupt() was called (false). `look` sees
+  // the store and says when time alone may change its answer.
+  struct Look {
+    bool satisfied = false;
+    std::optional<Timestamp> again_at;
+  };
+  [[nodiscard]] bool wait(std::size_t first_topic, std::size_t second_topic, Timestamp deadline,
+                          const std::function<Look()>& look);
+
+ private:
+  struct Topic {
+    std::uint64_t changes = 0;
+    std::size_t waiters = 0;
+  };
+
+  void bump(std::size_t topic);
+  void watch();
+
+  std::shared_ptr<Clock> clock_;
+  std::function<std::unique_ptr<Connection>()> open_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::condition_variable watch_changed_;
+  std::array<Topic, 66> topics_;
+  std::size_t waiters_ = 0;
+  std::uint64_t interrupts_ = 0;
+  bool stopping_ = false;
+  std::thread watcher_;  // last: it uses everything above
+};
+
+}  // namespace perdure::sqlite

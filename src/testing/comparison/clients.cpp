@@ -1,0 +1,89 @@
+// What clients and nodes do: reads, waits that do not wait, registration, and time.
+#include "testing/comparison/invention.h"
+#include "testing/comparison/operations.h"
+
+namespace perdure::testing::comparison {
+
+void read_as_client(Run& run) {
+  Invention invention(run);
+  const std::string instance = run.dice().chance(5) ? std::string("unknown") : invention.instance();
+  const auto described = [&](const char* method) { return Fields(method).add("of", instance).text(); };
+  switch (run.dice().below(5)) {
+    case 0:
+      run.call([&] { return described("read_status"); },
+               [&](Provider& store, Side) { return store.read_status(instance); });
+      break;
+    case 1: {
+      const std::uint64_t seen = run.dice().below(4);
+      run.call([&] { return Fields("read_custom_status").add("of", instance).add("seen", seen).text(); },
+               [&](Provider& store, Side) { return store.read_custom_status(instance, seen); });
+      break;
+    }
+    case 2: {
+      const std::string key = run.dice().one_of(key_names());
+      run.call([&] { return Fields("read_key_value").add("of", instance).add("key", key).text(); },
+               [&](Provider& store, Side) { return store.read_key_value(instance, key); });
+      break;
+    }
+    case 3:
+      run.call([&] { return described("read_key_values"); },
+               [&](Provider& store, Side) { return store.read_key_values(instance); });
+      break;
+    default:
+      run.call([&] { return described("read_stats"); },
+               [&](Provider& store, Side) { return store.read_stats(instance); });
+      break;
+  }
+}
+
+void wait_for_work(Run& run) {
+  WorkWait wait;
+  Invention invention(run);
+  if (run.dice().chance(70)) wait.orchestrations = invention.instance_fetch();
+  if (run.dice().chance(60)) wait.activities = invention.work_fetch();
+  const Timestamp deadline = run.now();
+  run.call([&] { return Fields("wait_for_work").add("", wait).text(); },
+           [&](Provider& store, Side) { return store.wait_for_work(wait, deadline); });
+}
+
+void wait_for_change(Run& run) {
+  Invention invention(run);
+  const std::string instance = invention.instance();
+  InstanceChange change;
+  change.ended = run.dice().chance(50);
+  if (run.dice().chance(40)) change.custom_status_after = run.dice().below(4);
+  if (run.dice().chance(40)) change.key_value = run.dice().one_of(key_names());
+  const Timestamp deadline = run.now();
+  run.call([&] { return Fields("wait_for_change").add("of", instance).add("", change).text(); },
+           [&](Provider& store, Side) {
+             store.wake_waiters();  // nobody waits: it must not touch the wait that follows
+             return store.wait_for_change(instance, change, deadline);
+           });
+}
+
+void change_nodes(Run& run) {
+  Invention invention(run);
+  NodeInfo node;
+  node.id = run.dice().one_of<std::string>({"node-1", "node-2", "Node-1", ""});
+  if (run.dice().chance(40)) {
+    run.call([&] { return Fields("remove_node").add("id", node.id).text(); },
+             [&](Provider& store, Side) { return store.remove_node(node.id); });
+    return;
+  }
+  node.engine_version = invention.version().value_or(SemanticVersion{0, 0, 1});
+  node.filter = invention.capability_filter();
+  run.call([&] { return Fields("register_node").add("", node).text(); },
+           [&](Provider& store, Side) { return store.register_node(node); });
+}
+
+void move_time(Run& run) {
+  Dice& dice = run.dice();
+  const std::size_t kind = dice.below(100);
+  if (kind < 60) return run.advance(Milliseconds{dice.between(1, 500)});
+  if (kind < 82) return run.advance(Milliseconds{dice.between(500, 5'000)});
+  if (kind < 94) return run.advance(Milliseconds{dice.between(5'000, 60'000)});
+  if (kind < 96) return run.advance(-Milliseconds{dice.between(1, 2'000)});  // the store's own time must stand still
+  run.advance(run.orphan_retention() + Milliseconds{static_cast<std::int64_t>(dice.below(40'000)) - 20'000});
+}
+
+}  // namespace perdure::testing::comparison

@@ -1,0 +1,43 @@
+#include "testing/comparison/run.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace perdure::testing::comparison {
+
+Run::Run(ProviderFactory& reference, ProviderFactory& candidate, std::uint64_t seed)
+    : factories_{&reference, &candidate}, stores_{reference.create(), candidate.create()}, dice_(seed) {
+  for (const std::shared_ptr<Provider>& store : stores_) {
+    if (store->admin() == nullptr)
+      throw std::invalid_argument("a store has no admin interface; nothing shows its state");
+  }
+  if (reference.orphan_retention() != candidate.orphan_retention()) {
+    throw std::invalid_argument("the factories keep orphans for different times; give both the same retention");
+  }
+  const Milliseconds ahead = stores_[0]->now() - stores_[1]->now();
+  factories_[ahead.count() > 0 ? 1 : 0]->advance(std::chrono::abs(ahead));
+  fast_path_ = stores_[0]->capabilities().fast_path && stores_[1]->capabilities().fast_path;
+}
+
+void Run::advance(Milliseconds by) {
+  for (ProviderFactory* const factory : factories_) factory->advance(by);
+  call([&] { return Fields("now").add("after", by).text(); }, [](Provider& store, Side) { return store.now(); });
+}
+
+void Run::damage(const std::string& instance) {
+  const ProviderResult<InstanceInfo> info = stores_[0]->admin()->instance_info(instance);
+  if (!info) return;
+  damaged_.emplace(instance, info->execution_id);
+  for (const Side side : {0U, 1U}) factories_[side]->corrupt_history(*stores_[side], instance);
+}
+
+bool Run::is_damaged(const std::string& instance) const {
+  return std::any_of(damaged_.begin(), damaged_.end(), [&](const auto& entry) { return entry.first == instance; });
+}
+
+void Run::differs(std::string call, const Both<std::string>& answers) const {
+  throw DifferenceFound{
+      {.operation = operation_, .call = std::move(call), .reference = answers[0], .candidate = answers[1]}};
+}
+
+}  // namespace perdure::testing::comparison

@@ -1,0 +1,197 @@
+// Not-before: an instance that was given back with a delay rests as a whole, and wakes early only to be ended.
+#include "testing/validation/moves.h"
+#include "testing/validation/suite.h"
+
+namespace perdure::testing {
+
+namespace {
+
+constexpr Milliseconds kDelay{1'000};
+
+// Created, woken with an event and given back with the delay.
+void back_off(Scene& scene, const std::string& instance) {
+  abandon(scene, scene.wake(instance).token, kDelay);
+}
+
+void a_delayed_instance_rests_until_its_time(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  back_off(scene, "order");
+  scene.fetch_nothing();
+  scene.advance(kDelay - Milliseconds{1});
+  scene.fetch_nothing();
+  scene.advance(Milliseconds{1});
+  const OrchestrationItem item = scene.fetch();
+  expect_messages(item, {event_message("order", "wake")});
+  expect_equal(item.attempt_count, 2U, "the attempts");
+}
+
+void messages_that_arrive_meanwhile_come_together(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  back_off(scene, "order");
+  scene.enqueue(event_message("order", "meanwhile"));
+  scene.fetch_nothing();
+  scene.enqueue_activity(activity("order", 2));
+  const WorkItem work = scene.fetch_work();
+  take(scene.store().ack_work_item({.token = work.token, .completion = completion(work.record)}));
+  scene.fetch_nothing();
+  const MessageRecord timer = timer_message("order", 3, scene.now() + kDelay / 2);
+  scene.enqueue(timer);
+  scene.advance(kDelay - Milliseconds{1});
+  scene.fetch_nothing();
+  scene.advance(Milliseconds{1});
+  expect_messages(scene.fetch(), {event_message("order", "wake"), event_message("order", "meanwhile"),
+                                  completion(work.record), timer});
+}
+
+void a_start_in_backoff_comes_first(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_start("order");
+  abandon(scene, scene.fetch().token, kDelay);
+  scene.enqueue(event_message("order", "meanwhile"));
+  scene.enqueue(queue_message("order"));
+  scene.fetch_nothing();
+  scene.advance(kDelay);
+  expect_messages(scene.fetch(), {start_message("order"), event_message("order", "meanwhile"), queue_message("order")});
+}
+
+void cancel_and_terminate_end_the_backoff(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("cancelled");
+  back_off(scene, "cancelled");
+  scene.enqueue(cancel_message("cancelled"));
+  expect_messages(scene.fetch(), {event_message("cancelled", "wake"), cancel_message("cancelled")});
+  scene.create("terminated");
+  back_off(scene, "terminated");
+  scene.enqueue(terminate_message("terminated"));
+  expect_messages(scene.fetch(), {event_message("terminated", "wake"), terminate_message("terminated")});
+}
+
+void a_cancel_before_the_first_commit_comes_with_the_start(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_start("order");
+  abandon(scene, scene.fetch().token, kDelay);
+  scene.fetch_nothing();
+  scene.enqueue(cancel_message("order"));
+  expect_messages(scene.fetch(), {start_message("order"), cancel_message("order")});
+}
+
+void a_cancel_that_a_commit_sends_ends_the_backoff(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("parent");
+  scene.create("child");
+  back_off(scene, "child");
+  TurnCommit commit = scene.commit_of(scene.wake("parent"));
+  commit.messages = {cancel_message("child")};
+  scene.ack(commit);
+  const OrchestrationItem item = scene.fetch();
+  expect_equal(item.instance, "child", "the instance");
+  expect_messages(item, {event_message("child", "wake"), cancel_message("child")});
+}
+
+void a_backoff_that_was_ended_does_not_come_back(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  back_off(scene, "order");
+  scene.enqueue(cancel_message("order"));
+  scene.ack(scene.commit_of(scene.fetch()));
+  scene.enqueue(event_message("order", "next"));
+  scene.fetch();
+}
+
+void each_abandon_sets_the_backoff_anew(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  back_off(scene, "order");
+  scene.advance(kDelay);
+  abandon(scene, scene.fetch().token, kDelay * 2);
+  scene.advance(kDelay * 2 - Milliseconds{1});
+  scene.fetch_nothing();
+  scene.advance(Milliseconds{1});
+  abandon(scene, scene.fetch().token);
+  const OrchestrationItem item = scene.fetch();
+  expect_equal(item.attempt_count, 4U, "the attempts");
+  scene.ack(scene.commit_of(item));
+}
+
+void a_backoff_that_is_over_leaves_no_trace_in_the_order(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("early");
+  scene.create("late");
+  back_off(scene, "early");
+  scene.advance(kDelay / 2);
+  scene.enqueue(event_message("late", "x"));
+  scene.advance(kDelay / 2);
+  const std::vector<OrchestrationItem> items = fetch_instances(scene, 2);
+  expect_equal(instances_of(items), std::vector<std::string>{"late", "early"}, "the order with the backoff");
+  for (const OrchestrationItem& item : items) abandon(scene, item.token);
+  expect_equal(instances_of(fetch_instances(scene, 2)), std::vector<std::string>{"early", "late"}, "the order without");
+}
+
+void a_backoff_concerns_its_instance_only(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("resting");
+  scene.create("other");
+  back_off(scene, "resting");
+  const OrchestrationItem item = scene.wake("other");
+  scene.ack(scene.commit_of(item));
+  scene.fetch_nothing();
+}
+
+void a_delay_can_come_with_an_attempt_taken_back(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  const OrchestrationItem item = scene.wake("order");
+  abandon(scene, item.token, kDelay, true);
+  scene.fetch_nothing();
+  scene.advance(kDelay);
+  expect_equal(scene.fetch().attempt_count, 1U, "the attempts");
+}
+
+void resting_instances_come_in_the_order_of_their_times(ProviderFactory& factory) {
+  Scene scene(factory);
+  for (const char* id : {"a", "b", "c"}) scene.create(id);
+  for (const char* id : {"a", "b", "c"}) scene.enqueue(event_message(id, "x"));
+  const std::vector<OrchestrationItem> items = fetch_instances(scene, 3);
+  abandon(scene, items[0].token, kDelay * 3);
+  abandon(scene, items[1].token, kDelay);
+  abandon(scene, items[2].token, kDelay * 2);
+  scene.advance(kDelay * 3);
+  expect_equal(instances_of(fetch_instances(scene, 3)), std::vector<std::string>{"b", "c", "a"}, "the order");
+}
+
+void a_resting_instance_still_reads_as_it_is(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  const Snapshot before = snapshot(scene, "order");
+  back_off(scene, "order");
+  expect(take(scene.store().read_status("order")) == before.status, "the status changed");
+  expect(history_of(scene, "order") == before.history, "the history changed");
+  expect_equal(take(scene.admin().queue_depths()).messages, std::uint64_t{1}, "the messages");
+}
+
+}  // namespace
+
+ValidationTests backoff_tests() {
+  return {
+      {"backoff", "a_delayed_instance_rests_until_its_time", &a_delayed_instance_rests_until_its_time},
+      {"backoff", "messages_that_arrive_meanwhile_come_together", &messages_that_arrive_meanwhile_come_together},
+      {"backoff", "a_start_in_backoff_comes_first", &a_start_in_backoff_comes_first},
+      {"backoff", "cancel_and_terminate_end_the_backoff", &cancel_and_terminate_end_the_backoff},
+      {"backoff", "a_cancel_before_the_first_commit_comes_with_the_start",
+       &a_cancel_before_the_first_commit_comes_with_the_start},
+      {"backoff", "a_cancel_that_a_commit_sends_ends_the_backoff", &a_cancel_that_a_commit_sends_ends_the_backoff},
+      {"backoff", "a_backoff_that_was_ended_does_not_come_back", &a_backoff_that_was_ended_does_not_come_back},
+      {"backoff", "each_abandon_sets_the_backoff_anew", &each_abandon_sets_the_backoff_anew},
+      {"backoff", "a_backoff_that_is_over_leaves_no_trace_in_the_order",
+       &a_backoff_that_is_over_leaves_no_trace_in_the_order},
+      {"backoff", "a_backoff_concerns_its_instance_only", &a_backoff_concerns_its_instance_only},
+      {"backoff", "a_delay_can_come_with_an_attempt_taken_back", &a_delay_can_come_with_an_attempt_taken_back},
+      {"backoff", "resting_instances_come_in_the_order_of_their_times",
+       &resting_instances_come_in_the_order_of_their_times},
+      {"backoff", "a_resting_instance_still_reads_as_it_is", &a_resting_instance_still_reads_as_it_is},
+  };
+}
+
+}  // namespace perdure::testing

@@ -1,0 +1,194 @@
+// Messages for an instance that is not there: they block nobody, wait for a start that may still come, and go in time.
+#include "testing/validation/moves.h"
+#include "testing/validation/suite.h"
+
+namespace perdure::testing {
+
+namespace {
+
+using Kind = ProviderErrorKind;
+
+std::uint64_t messages_in(Scene& scene) {
+  const QueueDepths depths = take(scene.admin().queue_depths());
+  return depths.messages + depths.delayed_messages;
+}
+
+void an_orphan_is_never_fetched_and_blocks_nobody(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue(cancel_message("late"));
+  scene.enqueue(terminate_message("late"));
+  scene.enqueue(event_message("stray", "x"));
+  scene.enqueue(completion(activity("deleted", 2)));
+  scene.enqueue(timer_message("deleted", 3, scene.now()));
+  scene.fetch_nothing();
+  scene.advance(Milliseconds{10});
+  scene.create("order");
+  for (int i = 0; i < 3; ++i) scene.ack(scene.commit_of(scene.wake("order")));
+  scene.fetch_nothing();
+  expect_equal(messages_in(scene), std::uint64_t{5}, "the messages that wait");
+  for (const char* id : {"late", "stray", "deleted"}) {
+    expect(!take(scene.store().read_status(id)).has_value(), "an orphan has a status");
+    expect_error(scene.admin().instance_info(id), Kind::kNotFound);
+  }
+}
+
+void many_orphans_block_nobody(ProviderFactory& factory) {
+  Scene scene(factory);
+  for (int i = 0; i < 300; ++i) scene.enqueue(event_message("stray" + std::to_string(i), "x"));
+  scene.advance(Milliseconds{10});
+  scene.enqueue_start("order");
+  expect_equal(scene.fetch().instance, "order", "the instance");
+}
+
+void queue_messages_of_an_orphan_are_dropped(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  scene.enqueue(queue_message("order", "\"kept\""));
+  scene.enqueue(queue_message("nobody", "\"dropped\""));
+  MessageRecord delayed = queue_message("nobody", "\"dropped too\"");
+  delayed.visible_at = scene.now() + Milliseconds{1'000};
+  scene.enqueue(delayed);
+  expect_equal(messages_in(scene), std::uint64_t{3}, "the messages before the fetch");
+  const OrchestrationItem item = scene.fetch();
+  expect_messages(item, {queue_message("order", "\"kept\"")});
+  expect_equal(messages_in(scene), std::uint64_t{1}, "the messages after the fetch");
+  scene.ack(scene.commit_of(item));
+  scene.enqueue_start("nobody");
+  expect_messages(scene.fetch(), {start_message("nobody")});
+}
+
+void other_messages_of_an_orphan_are_kept(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue(event_message("order", "one"));
+  scene.enqueue(queue_message("order"));
+  scene.enqueue(cancel_message("order"));
+  scene.fetch_nothing();
+  expect_equal(messages_in(scene), std::uint64_t{2}, "the messages after a fetch");
+  scene.enqueue_start("order");
+  expect_messages(scene.fetch(), {start_message("order"), event_message("order", "one"), cancel_message("order")});
+}
+
+void a_queued_start_keeps_queue_messages(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue(queue_message("order", "\"early\""));
+  MessageRecord start = start_message("order");
+  start.visible_at = scene.now() + Milliseconds{1'000};
+  take(scene.store().enqueue_start(start, StartPolicy::kFail));
+  scene.enqueue(queue_message("order", "\"later\""));
+  scene.fetch_nothing();
+  scene.advance(Milliseconds{1'000});
+  expect_messages(scene.fetch(), {start, queue_message("order", "\"early\""), queue_message("order", "\"later\"")});
+}
+
+void orphans_are_dropped_after_their_retention(ProviderFactory& factory) {
+  Scene scene(factory);
+  const Milliseconds retention = factory.orphan_retention();
+  scene.enqueue(event_message("order", "first"));
+  scene.enqueue(timer_message("order", 2, scene.now() + retention * 10));
+  scene.advance(retention - Milliseconds{1});
+  scene.enqueue(event_message("order", "young"));
+  scene.enqueue(event_message("other", "young"));
+  scene.fetch_nothing();
+  expect_equal(messages_in(scene), std::uint64_t{4}, "the messages shortly before");
+  scene.advance(Milliseconds{1});
+  scene.fetch_nothing();
+  expect_equal(messages_in(scene), std::uint64_t{1}, "the messages after the retention");
+  scene.enqueue_start("order");
+  expect_messages(scene.fetch(), {start_message("order")});
+}
+
+void a_start_that_comes_in_time_finds_what_is_there(ProviderFactory& factory) {
+  Scene scene(factory);
+  const Milliseconds retention = factory.orphan_retention();
+  scene.enqueue(event_message("order", "one"));
+  scene.enqueue(event_message("order", "two"));
+  scene.advance(retention - Milliseconds{1});
+  scene.fetch_nothing();
+  scene.enqueue_start("order");
+  scene.advance(retention);
+  expect_messages(scene.fetch(),
+                  {start_message("order"), event_message("order", "one"), event_message("order", "two")});
+}
+
+void messages_of_an_instance_never_expire(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  scene.enqueue(event_message("order", "x"));
+  scene.enqueue(queue_message("order"));
+  scene.advance(factory.orphan_retention() * 2);
+  expect_messages(scene.fetch(), {event_message("order", "x"), queue_message("order")});
+}
+
+void a_retention_that_ended_begins_again_with_the_next_message(ProviderFactory& factory) {
+  Scene scene(factory);
+  const Milliseconds retention = factory.orphan_retention();
+  scene.enqueue(event_message("order", "old"));
+  scene.advance(retention);
+  scene.fetch_nothing();
+  scene.enqueue(event_message("order", "new"));
+  scene.fetch_nothing();
+  scene.advance(retention - Milliseconds{1});
+  scene.fetch_nothing();
+  scene.enqueue_start("order");
+  expect_messages(scene.fetch(), {start_message("order"), event_message("order", "new")});
+}
+
+void a_fetch_cleans_up_a_bounded_number_of_orphans(ProviderFactory& factory) {
+  Scene scene(factory);
+  constexpr std::uint64_t kOrphans = 150;
+  constexpr std::uint64_t kAtMost = 64;
+  for (std::uint64_t i = 0; i < kOrphans; ++i) scene.enqueue(queue_message("stray" + std::to_string(i)));
+  scene.enqueue_start("order");
+  expect_equal(scene.fetch().instance, "order", "the instance");
+  expect(messages_in(scene) >= kOrphans - kAtMost + 1, "one fetch dropped more than its share");
+  for (std::uint64_t done = kAtMost; done < kOrphans; done += kAtMost) scene.fetch_nothing();
+  expect_equal(messages_in(scene), std::uint64_t{1}, "the messages after enough fetches");
+}
+
+void what_comes_after_a_deletion_brings_nothing_back(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  const OrchestrationItem item = scene.wake("order");
+  take(scene.admin().delete_instance("order", true));
+  expect_error(scene.store().ack_orchestration_item(scene.commit_of(item)), Kind::kLockLost);
+  scene.enqueue(completion(activity("order", 2)));
+  scene.enqueue(cancel_message("order"));
+  scene.fetch_nothing();
+  expect_error(scene.admin().instance_info("order"), Kind::kNotFound);
+  scene.create("other");
+}
+
+void a_start_that_was_dropped_leaves_an_orphan(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_start("order");
+  const OrchestrationItem item = scene.fetch();
+  scene.enqueue(event_message("order", "meanwhile"));
+  expect(!scene.ack(scene.commit_of(item)).more_messages, "an orphan is announced");
+  scene.fetch_nothing();
+  scene.advance(kLockTimeout);
+  scene.fetch_nothing();
+  scene.enqueue_start("order");
+  expect_messages(scene.fetch(), {start_message("order"), event_message("order", "meanwhile")});
+}
+
+}  // namespace
+
+ValidationTests orphan_tests() {
+  return {
+      {"orphan", "an_orphan_is_never_fetched_and_blocks_nobody", &an_orphan_is_never_fetched_and_blocks_nobody},
+      {"orphan", "many_orphans_block_nobody", &many_orphans_block_nobody},
+      {"orphan", "queue_messages_of_an_orphan_are_dropped", &queue_messages_of_an_orphan_are_dropped},
+      {"orphan", "other_messages_of_an_orphan_are_kept", &other_messages_of_an_orphan_are_kept},
+      {"orphan", "a_queued_start_keeps_queue_messages", &a_queued_start_keeps_queue_messages},
+      {"orphan", "orphans_are_dropped_after_their_retention", &orphans_are_dropped_after_their_retention},
+      {"orphan", "a_start_that_comes_in_time_finds_what_is_there", &a_start_that_comes_in_time_finds_what_is_there},
+      {"orphan", "messages_of_an_instance_never_expire", &messages_of_an_instance_never_expire},
+      {"orphan", "a_retention_that_ended_begins_again_with_the_next_message",
+       &a_retention_that_ended_begins_again_with_the_next_message},
+      {"orphan", "a_fetch_cleans_up_a_bounded_number_of_orphans", &a_fetch_cleans_up_a_bounded_number_of_orphans},
+      {"orphan", "what_comes_after_a_deletion_brings_nothing_back", &what_comes_after_a_deletion_brings_nothing_back},
+      {"orphan", "a_start_that_was_dropped_leaves_an_orphan", &a_start_that_was_dropped_leaves_an_orphan},
+  };
+}
+
+}  // namespace perdure::testing

@@ -1,0 +1,155 @@
+// Every provider does what the memory provider does.
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <perdure/testing/provider_comparison.h>
+#include "providers/factories.h"
+#include "providers/forwarding_provider.h"
+
+namespace perdure::testing {
+namespace {
+
+struct Seeds {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::size_t operations = 500;
+};
+
+constexpr std::size_t kShares = 5;
+constexpr std::uint64_t kSeedsOfAShare = 20;
+
+// PERDURE_DIFFERENTIAL="17..17:500" replays a run or, with more seeds and operations, makes the search longer.
+Seeds seeds_of_share(std::size_t share) {
+  const char* const wanted = std::getenv("PERDURE_DIFFERENTIAL");
+  if (wanted == nullptr) {
+    return {.first = 1 + share * kSeedsOfAShare, .last = (share + 1) * kSeedsOfAShare};
+  }
+  Seeds all;
+  const std::string_view text(wanted);
+  const char* const end = text.data() + text.size();
+  auto read = std::from_chars(text.data(), end, all.first);
+  if (end - read.ptr > 2) read = std::from_chars(read.ptr + 2, end, all.last);
+  if (end - read.ptr > 1) read = std::from_chars(read.ptr + 1, end, all.operations);
+  if (read.ec != std::errc() || read.ptr != end || all.last < all.first) {
+    throw std::invalid_argument("PERDURE_DIFFERENTIAL is 'first..last:operations', as in 1..1000:2000");
+  }
+  const std::uint64_t count = all.last - all.first + 1;
+  return {.first = all.first + count * share / kShares,
+          .last = all.first + count * (share + 1) / kShares - 1,  // of a share without seeds: before the first
+          .operations = all.operations};
+}
+
+struct Candidate {
+  const char* name;
+  std::unique_ptr<ProviderFactory> (*make)();
+};
+
+class Differential : public ::testing::TestWithParam<std::tuple<Candidate, std::size_t>> {};
+
+TEST_P(Differential, AnswersLikeTheReference) {
+  const auto& [candidate, share] = GetParam();
+  const Seeds seeds = seeds_of_share(share);
+  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
+    const std::unique_ptr<ProviderFactory> memory = make_memory_factory();
+    const std::unique_ptr<ProviderFactory> other = candidate.make();
+    const ComparisonReport report = compare_providers(*memory, *other, seed, seeds.operations);
+    ASSERT_FALSE(report.difference.has_value()) << report.to_string();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, Differential,
+                         ::testing::Combine(::testing::Values(Candidate{"File", make_sqlite_file_factory},
+                                                              Candidate{"Memory", make_sqlite_memory_factory}),
+                                            ::testing::Range(std::size_t{0}, kShares)),
+                         [](const auto& instance) {
+                           return std::string(std::get<0>(instance.param).name) + "Share" +
+                                  std::to_string(std::get<1>(instance.param));
+                         });
+
+// ---- The comparison notices ----
+
+// Counts a fetch that is taken back.
+class ForgetsIgnoredAttempts final : public ForwardingProvider {
+ public:
+  using ForwardingProvider::ForwardingProvider;
+  std::vector<ProviderResult<void>> abandon_orchestration_items(std::span<const Abandon> abandons) override {
+    std::vector<Abandon> changed(abandons.begin(), abandons.end());
+    for (Abandon& abandon : changed) abandon.ignore_attempt = false;
+    return inner().abandon_orchestration_items(changed);
+  }
+};
+
+// Writes, and forgets to change what nobody reads but a client.
+class ForgetsCustomStatus final : public ForwardingProvider {
+ public:
+  using ForwardingProvider::ForwardingProvider;
+  std::vector<ProviderResult<CommitAnswer>> ack_orchestration_items(std::span<const TurnCommit> commits) override {
+    std::vector<TurnCommit> changed(commits.begin(), commits.end());
+    for (TurnCommit& commit : changed) commit.custom_status.reset();
+    return inner().ack_orchestration_items(changed);
+  }
+};
+
+template <class Faulty>
+class FaultyFactory final : public ProviderFactory {
+ public:
+  std::shared_ptr<Provider> create() override { return std::make_shared<Faulty>(inner_->create()); }
+  void advance(Milliseconds by) override { inner_->advance(by); }
+  void corrupt_history(Provider& store, const std::string& instance) override {
+    inner_->corrupt_history(dynamic_cast<ForwardingProvider&>(store).inner(), instance);
+  }
+  [[nodiscard]] Milliseconds orphan_retention() const override { return inner_->orphan_retention(); }
+
+ private:
+  std::unique_ptr<ProviderFactory> inner_ = make_memory_factory();
+};
+
+template <class Faulty>
+ComparisonReport first_difference() {
+  ComparisonReport report;
+  for (std::uint64_t seed = 1; seed <= 10 && !report.difference; ++seed) {
+    const std::unique_ptr<ProviderFactory> memory = make_memory_factory();
+    FaultyFactory<Faulty> faulty;
+    report = compare_providers(*memory, faulty, seed, 500);
+  }
+  return report;
+}
+
+TEST(DifferentialComparison, FindsNothingBetweenTwoOfAKind) {
+  EXPECT_FALSE(first_difference<ForwardingProvider>().difference.has_value());
+}
+
+TEST(DifferentialComparison, NoticesAnAttemptThatIsCounted) {
+  const ComparisonReport report = first_difference<ForgetsIgnoredAttempts>();
+  ASSERT_TRUE(report.difference.has_value());
+  EXPECT_NE(report.difference->reference, report.difference->candidate);
+  const std::string line = "seed " + std::to_string(report.seed) + ", 500 operations, differs at " +
+                           std::to_string(report.difference->operation);
+  EXPECT_EQ(report.to_string().substr(0, line.size()), line);
+}
+
+TEST(DifferentialComparison, NoticesAStatusThatIsNotWritten) {
+  EXPECT_TRUE(first_difference<ForgetsCustomStatus>().difference.has_value());
+}
+
+TEST(DifferentialComparison, RepeatsARunByItsSeed) {
+  const ComparisonReport first = first_difference<ForgetsIgnoredAttempts>();
+  const ComparisonReport second = first_difference<ForgetsIgnoredAttempts>();
+  ASSERT_TRUE(first.difference && second.difference);
+  EXPECT_EQ(first.seed, second.seed);
+  EXPECT_EQ(first.difference->operation, second.difference->operation);
+}
+
+}  // namespace
+}  // namespace perdure::testing

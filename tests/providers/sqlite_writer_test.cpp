@@ -1,0 +1,298 @@
+// The one writer: group commit, who pays for a sync, who waits for whom, and what a store does that nobody uses.
+#include <array>
+#include <condition_variable>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "providers/fault_vfs.h"
+#include "providers/sqlite/schema.h"
+#include "providers/sqlite/writer.h"
+#include "providers/sqlite_scene.h"
+
+namespace perdure::testing {
+namespace {
+
+// Holds up whoever passes, until it is opened.
+class Gate {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++held_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_; });
+  }
+  void open() {
+    {
+      const std::scoped_lock guard(mutex_);
+      open_ = true;
+    }
+    changed_.notify_all();
+  }
+  // Returns when somebody is held up.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return held_ > 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int held_ = 0;
+  bool open_ = false;
+};
+
+class SqliteWriter : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::uint64_t syncs() const { return disk_.count(FileCall::kSync); }
+  // Syncs that a call makes.
+  template <class Call>
+  std::uint64_t syncs_of(const Call& call) {
+    const std::uint64_t before = syncs();
+    call();
+    return syncs() - before;
+  }
+  void hold_syncs() {
+    disk_.set_hook([this](const FileOperation& operation) {
+      if (operation.call == FileCall::kSync) gate_.pass();
+      return Fault::kNone;
+    });
+  }
+
+  TemporaryFolder folder_;
+  FaultVfs disk_;
+  SqliteFile file_{folder_.file("store.db"), disk_.name()};
+  Gate gate_;
+};
+
+TEST_F(SqliteWriter, AloneACallThatIsDurableIsOneSync) {
+  Scene scene(file_);
+  OrchestrationItem item;
+  WorkItem work;
+  EXPECT_EQ(syncs_of([&] { scene.enqueue_start("a"); }), 1U);
+  EXPECT_EQ(syncs_of([&] { item = scene.fetch(); }), 0U);
+  EXPECT_EQ(syncs_of([&] { take(scene.store().renew_orchestration_lock(item.token, Milliseconds{9'000})); }), 0U);
+  TurnCommit commit = scene.first_commit_of(item);
+  commit.activities.push_back(activity("a", 2));
+  EXPECT_EQ(syncs_of([&] { scene.ack(commit); }), 1U);
+  EXPECT_EQ(syncs_of([&] { work = scene.fetch_work(); }), 0U);
+  EXPECT_EQ(syncs_of([&] { take(scene.store().renew_work_lock(work.token, Milliseconds{9'000})); }), 0U);
+  EXPECT_EQ(syncs_of([&] { scene.ack_work(work); }), 1U);
+  EXPECT_EQ(syncs_of([&] { take(scene.store().abandon_orchestration_item({.token = scene.fetch().token})); }), 0U);
+  EXPECT_EQ(syncs_of([&] { take(scene.store().read_status("a")); }), 0U);
+  EXPECT_EQ(syncs_of([&] { take(scene.admin().delete_instance("a", true)); }), 1U);
+}
+
+TEST_F(SqliteWriter, ABatchIsOneSync) {
+  Scene scene(file_);
+  std::vector<MessageRecord> messages;
+  for (int number = 0; number < 100; ++number) messages.push_back(start_message("i" + std::to_string(number)));
+  EXPECT_EQ(syncs_of([&] {
+              for (const auto& answer : scene.store().enqueue_messages(messages)) take(answer);
+            }),
+            1U);
+}
+
+TEST_F(SqliteWriter, NormalSynchronousSyncsNothing) {
+  SqliteOptions options = file_.options();
+  options.synchronous = SqliteSynchronous::kNormal;
+  const std::shared_ptr<Provider> store = SqliteProvider::open(file_.path(), options);
+  EXPECT_EQ(syncs_of([&] {
+              for (int number = 0; number < 20; ++number) {
+                take(store->enqueue_start(start_message("i" + std::to_string(number)), StartPolicy::kFail));
+              }
+            }),
+            0U);
+}
+
+// The writer itself, so that the test sees who waits.
+class SqliteGroup : public SqliteWriter {
+ protected:
+  SqliteGroup() {
+    auto connection = std::make_unique<sqlite::Connection>(file_.path(), sqlite::Connection::Mode::kReadWriteCreate,
+                                                           Milliseconds{10'000}, disk_.name());
+    connection->execute("PRAGMA journal_mode=WAL");
+    sqlite::migrate(*connection, file_.path(), sqlite::migrations());
+    writer_ =
+        std::make_unique<sqlite::Writer>(std::move(connection), sqlite::Store::Options{},
+                                         sqlite::Writer::Options{.sync_commits = true,
+                                                                 .now = [this] { return file_.options().clock->now(); },
+                                                                 .committed = [](const sqlite::Changes&) {},
+                                                                 .failed = [] {}});
+  }
+
+  std::future<std::optional<ProviderError>> start(std::function<void(sqlite::Store&)> run) {
+    return std::async(std::launch::async, [this, run = std::move(run)] {
+      std::optional<ProviderError> error;
+      sqlite::Job job;
+      job.run = [&](sqlite::Store& store, std::size_t) { run(store); };
+      job.fail = [&](std::size_t, const ProviderError& failure) { error = failure; };
+      writer_->execute(job);
+      return error;
+    });
+  }
+  static void enqueue(sqlite::Store& store, int number) {
+    take(store.enqueue_message(start_message("i" + std::to_string(number))));
+  }
+  void wait_for_callers(std::size_t count) const {
+    while (writer_->waiting() < count) std::this_thread::yield();
+  }
+  [[nodiscard]] std::int64_t messages() const {
+    return open_plainly(file_.path()).integer("SELECT count(*) FROM messages");
+  }
+
+  std::unique_ptr<sqlite::Writer> writer_;
+};
+
+constexpr int kCallers = 24;
+
+TEST_F(SqliteGroup, WhoComesDuringACommitGoesIntoTheNextTogether) {
+  hold_syncs();
+  const std::uint64_t before = syncs();
+  auto first = start([](sqlite::Store& store) { enqueue(store, 0); });
+  gate_.wait();
+  std::vector<std::future<std::optional<ProviderError>>> others;
+  for (int number = 1; number <= kCallers; ++number) {
+    others.push_back(start([number](sqlite::Store& store) { enqueue(store, number); }));
+  }
+  wait_for_callers(kCallers);
+  gate_.open();
+  EXPECT_FALSE(first.get());
+  for (auto& other : others) EXPECT_FALSE(other.get());
+  EXPECT_EQ(syncs() - before, 2U);
+  EXPECT_EQ(messages(), kCallers + 1);
+}
+
+TEST_F(SqliteGroup, WhoFailsInAGroupFailsAlone) {
+  hold_syncs();
+  auto first = start([](sqlite::Store& store) { enqueue(store, 0); });
+  gate_.wait();
+  std::vector<std::future<std::optional<ProviderError>>> others;
+  for (int number = 1; number <= kCallers; ++number) {
+    others.push_back(start([number](sqlite::Store& store) {
+      enqueue(store, number);
+      if (number == 3) store.connection().execute("INSERT INTO nowhere VALUES(1)");
+      if (number == 7) throw std::runtime_error("of its own");
+      if (number == 9) throw std::bad_alloc();
+    }));
+  }
+  wait_for_callers(kCallers);
+  gate_.open();
+  EXPECT_FALSE(first.get());
+  int failures = 0;
+  for (auto& other : others) failures += other.get() ? 1 : 0;
+  EXPECT_EQ(failures, 3);
+  EXPECT_EQ(messages(), kCallers + 1 - 3);
+  EXPECT_FALSE(writer_->failure());
+  EXPECT_FALSE(start([](sqlite::Store& store) { enqueue(store, 99); }).get());
+}
+
+TEST_F(SqliteWriter, ABadElementOfABatchFailsAlone) {
+  Scene scene(file_);
+  open_plainly(file_.path())
+      .execute(
+          "CREATE TRIGGER poison BEFORE INSERT ON messages WHEN new.name = 'Poison' BEGIN"
+          " SELECT RAISE(ABORT, 'poison'); END");
+  const std::vector<MessageRecord> messages{start_message("a"), start_message("b", "Poison"), start_message("c")};
+  const auto answers = scene.store().enqueue_messages(messages);
+  EXPECT_TRUE(answers[0]);
+  EXPECT_FALSE(answers[1]);
+  EXPECT_TRUE(answers[2]);
+  EXPECT_TRUE(take(scene.store().read_status("a")));
+  EXPECT_FALSE(take(scene.store().read_status("b")));
+  EXPECT_TRUE(take(scene.store().read_status("c")));
+  scene.enqueue_start("d");
+}
+
+// ---- Who waits for whom ----
+
+TEST_F(SqliteWriter, AReaderDoesNotHoldUpTheWriter) {
+  Scene scene(file_);
+  scene.create("a");
+  EXPECT_EQ(take(scene.admin().list_instances({})).instances.size(), 1U);  // opens the reader's connection
+  scene.enqueue(event_message("orphan", "e"));                             // and makes it read again
+  thread_local bool is_reader = false;
+  disk_.set_hook([this](const FileOperation& operation) {
+    if (is_reader && operation.call == FileCall::kRead && operation.role == FileRole::kLog) gate_.pass();
+    return Fault::kNone;
+  });
+  auto reader = std::async(std::launch::async, [&] {
+    is_reader = true;
+    return take(scene.admin().list_instances({})).instances.size();
+  });
+  gate_.wait();  // inside its snapshot
+  scene.create("b");
+  scene.end("b");
+  gate_.open();
+  EXPECT_EQ(reader.get(), 1U);
+}
+
+TEST_F(SqliteWriter, TheWriterDoesNotHoldUpReaders) {
+  Scene scene(file_);
+  scene.create("a");
+  hold_syncs();
+  auto start = std::async(std::launch::async, [&] { scene.enqueue_start("b"); });
+  gate_.wait();
+  EXPECT_TRUE(take(scene.store().read_status("a")));
+  EXPECT_EQ(take(scene.admin().list_instances({})).instances.size(), 1U);
+  EXPECT_EQ(take(scene.admin().read_history("a", std::nullopt, 0)).size(), 1U);
+  EXPECT_FALSE(take(scene.store().wait_for_work({}, scene.now())));
+  gate_.open();
+  start.get();
+}
+
+// ---- Idle ----
+
+std::uint64_t looks(const FaultVfs& disk) {
+  return disk.count(FileCall::kShmLock, FileRole::kDatabase);
+}
+
+// Lets the store of a disk look a few times whether another process has changed something, which takes real time.
+void let_it_look(const FaultVfs& disk) {
+  disk.wait_for(FileCall::kShmLock, FileRole::kDatabase, looks(disk) + 12);
+}
+
+TEST_F(SqliteWriter, AStoreThatNobodyUsesDoesNothing) {
+  Scene idle(file_);
+  idle.create("a");
+  const std::uint64_t before = disk_.count_all();
+
+  FaultVfs other_disk;
+  SqliteFile other_file(folder_.file("other.db"), other_disk.name());
+  Scene other(other_file);
+  auto waiting = std::async(std::launch::async, [&] {
+    return take(other.store().wait_for_work({.orchestrations = OrchestrationFetch{}, .activities = {}},
+                                            other.now() + Milliseconds{1'000}));
+  });
+  let_it_look(other_disk);
+  EXPECT_EQ(disk_.count_all(), before);
+  other.store().wake_waiters();
+  other.advance(Milliseconds{1'000});
+  EXPECT_FALSE(waiting.get());
+}
+
+TEST_F(SqliteWriter, WhoOnlyWaitsReadsAndWritesNothing) {
+  Scene scene(file_);
+  const WorkWait wait{.orchestrations = OrchestrationFetch{}, .activities = any_tag()};
+  EXPECT_FALSE(take(scene.store().wait_for_work(wait, scene.now())));  // looks once, and has it all in its cache
+  auto waiting = std::async(std::launch::async,
+                            [&] { return take(scene.store().wait_for_work(wait, scene.now() + Milliseconds{1'000})); });
+  let_it_look(disk_);
+  constexpr std::array kWork = {FileCall::kOpen, FileCall::kRead,   FileCall::kWrite, FileCall::kTruncate,
+                                FileCall::kSync, FileCall::kDelete, FileCall::kLock,  FileCall::kShmMap};
+  std::array<std::uint64_t, kWork.size()> before{};
+  for (std::size_t call = 0; call < kWork.size(); ++call) before[call] = disk_.count(kWork[call]);
+  let_it_look(disk_);
+  for (std::size_t call = 0; call < kWork.size(); ++call) EXPECT_EQ(disk_.count(kWork[call]), before[call]) << call;
+  scene.advance(Milliseconds{1'000});
+  EXPECT_FALSE(waiting.get());
+}
+
+}  // namespace
+}  // namespace perdure::testing
