@@ -9,7 +9,7 @@ JOBS ?= $(shell nproc)
 BENCH_ARGS ?=
 FUZZ_SECONDS ?=
 
-.PHONY: build setup test demo bench check format sanitize matrix fuzz clean help
+.PHONY: build setup test demo bench ceiling check format sanitize matrix fuzz clean help
 
 say = printf '== %s\n' "$(strip $(1))"
 configure = $(call say,configure $(1)); cmake --preset $(1) >/dev/null
@@ -41,6 +41,13 @@ bench: setup
 	  $(call say,run $$program); \
 	  $$program $(BENCH_ARGS); \
 	done
+
+# Takes about four minutes: each program several times, in turn.
+ceiling: setup
+	@$(call configure,release)
+	@$(call build,release,perdure_benchmarks)
+	@$(call say,run bench/ceiling/compare.sh)
+	@bench/ceiling/compare.sh build/release/bench
 
 check: setup
 	@$(call configure,clang)
@@ -92,6 +99,7 @@ help:
 	@echo 'make test       everything that must pass: fuzzers briefly, then the whole suite'
 	@echo 'make demo       run examples/order_timeline'
 	@echo 'make bench      run the benchmarks; BENCH_ARGS=--benchmark_filter=...'
+	@echo 'make ceiling    the SQLite store beside what bare SQLite reaches'
 	@echo 'make check      clang-format on all sources, clang-tidy on what changed; CHECK_BASE=<commit>'
 	@echo 'make format     let clang-format rewrite all sources'
 	@echo 'make sanitize   the suite under address and undefined, the threaded tests under thread'

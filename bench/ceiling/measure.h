@@ -1,0 +1,88 @@
+// What the two step programs share: arguments, a stopwatch, and the line that they print. Uses nothing of the library,
+// so that the ceiling stays bare.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <sys/resource.h>
+
+namespace ceiling {
+
+struct Arguments {
+  std::string shape = "plain";  // plain: fetch, ack, fetch work, ack work; fused: one commit
+  std::string path = "ceiling.db";
+  std::size_t batch = 64;
+  std::size_t instances = 2'000;  // that take steps
+  std::size_t others = 0;         // instances that do nothing
+  std::size_t timers = 0;         // messages whose time has not come
+  double seconds = 2;
+  bool show_sql = false;
+};
+
+inline Arguments parse(int count, char** values) {
+  Arguments arguments;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view text = values[i];
+    const std::size_t equals = text.find('=');
+    const std::string key(text.substr(0, equals));
+    const std::string value(equals == std::string_view::npos ? "" : text.substr(equals + 1));
+    if (key == "shape")
+      arguments.shape = value;
+    else if (key == "path")
+      arguments.path = value;
+    else if (key == "batch")
+      arguments.batch = std::stoul(value);
+    else if (key == "instances")
+      arguments.instances = std::stoul(value);
+    else if (key == "others")
+      arguments.others = std::stoul(value);
+    else if (key == "timers")
+      arguments.timers = std::stoul(value);
+    else if (key == "seconds")
+      arguments.seconds = std::stod(value);
+    else if (key == "sql")
+      arguments.show_sql = true;
+    else
+      throw std::invalid_argument("unknown argument '" + key +
+                                  "'; known: shape path batch instances others timers seconds sql");
+  }
+  if (arguments.shape != "plain" && arguments.shape != "fused") throw std::invalid_argument("shape is plain or fused");
+  return arguments;
+}
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  [[nodiscard]] double cpu_seconds() const { return cpu_now() - cpu_start_; }
+
+ private:
+  static double cpu_now() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  }
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double cpu_start_ = cpu_now();
+};
+
+// "steps/s, microseconds of CPU a step": the script that compares reads it.
+inline void report(std::size_t steps, const Stopwatch& watch) {
+  std::printf("%.0f %.2f\n", static_cast<double>(steps) / watch.seconds(),
+              watch.cpu_seconds() * 1e6 / static_cast<double>(steps));
+}
+
+inline constexpr std::size_t kEventBytes = 180;
+inline constexpr std::size_t kMessageBytes = 230;
+
+}  // namespace ceiling
