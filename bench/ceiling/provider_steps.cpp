@@ -34,9 +34,7 @@ class Steps {
   }
 
   void run_plain() {
-    std::vector<MessageRecord> completions;
-    for (std::size_t i = 0; i < arguments_.instances; ++i) completions.push_back(completion(instance_id(i)));
-    check(store_->enqueue_messages(completions));
+    complete_all();
     OrchestrationFetch fetch;
     fetch.limit = arguments_.batch;
     fetch.lock_timeout = kLease;
@@ -57,6 +55,7 @@ class Steps {
       check(store_->ack_orchestration_items(commits));
       const WorkBatch activities = store_->fetch_work_items(work).value();
       std::vector<WorkAck> acks;
+      acks.reserve(activities.items.size());
       for (const WorkItem& item : activities.items) acks.push_back({item.token, completion(item.record.instance)});
       check(store_->ack_work_items(acks));
       steps += acks.size();
@@ -90,9 +89,7 @@ class Steps {
         steps[i]->activity = answer.claimed.at(0).token;
       }
     };
-    std::vector<MessageRecord> completions;
-    for (std::size_t i = 0; i < arguments_.instances; ++i) completions.push_back(completion(instance_id(i)));
-    check(store_->enqueue_messages(completions));
+    complete_all();
     OrchestrationFetch fetch;
     fetch.limit = arguments_.instances;
     fetch.lock_timeout = 2 * kLease;
@@ -118,6 +115,7 @@ class Steps {
     const ceiling::Stopwatch watch;
     while (watch.seconds() < arguments_.seconds) {
       std::vector<Held*> batch;
+      batch.reserve(arguments_.batch);
       for (std::size_t i = 0; i < arguments_.batch; ++i) batch.push_back(&held[next++ % held.size()]);
       commit_step(batch);
       steps += batch.size();
@@ -129,6 +127,14 @@ class Steps {
   template <class Outcomes>
   static void check(const Outcomes& outcomes) {
     for (const auto& outcome : outcomes) static_cast<void>(outcome.value());
+  }
+
+  // One message for each instance.
+  void complete_all() {
+    std::vector<MessageRecord> completions;
+    completions.reserve(arguments_.instances);
+    for (std::size_t i = 0; i < arguments_.instances; ++i) completions.push_back(completion(instance_id(i)));
+    check(store_->enqueue_messages(completions));
   }
 
   [[nodiscard]] static MessageRecord completion(const std::string& instance) {

@@ -69,8 +69,7 @@ constexpr const char* kInsertMessage =
 constexpr const char* kWakeInstance = "UPDATE instances SET ready_at = ?2 WHERE key = ?1 AND token IS NULL";
 
 [[noreturn]] void die(sqlite3* database, const char* where) {
-  std::fprintf(stderr, "%s: %s\n", where, sqlite3_errmsg(database));
-  std::exit(1);
+  throw std::runtime_error(std::string(where) + ": " + sqlite3_errmsg(database));
 }
 
 class Statement {

@@ -34,7 +34,7 @@ class SqliteProvider {
   // Opens or creates the file; ":memory:" is a store that ends with the last reference to it. Leases of processes that
   // died are released. Throws ProviderFailure: kIncompatibleStore for a foreign file or one of a newer version (which
   // is left as it is), kUnavailable if it cannot be opened.
-  [[nodiscard]] static std::shared_ptr<Provider> open(const std::string& path, SqliteOptions options = {});
+  [[nodiscard]] static std::shared_ptr<Provider> open(const std::string& path, const SqliteOptions& options = {});
 };
 
 }  // namespace perdure

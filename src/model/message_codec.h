@@ -1,5 +1,5 @@
-// Messages as records: what the engine hands to a provider, and what it gets back. Only the body is encoded; the rest is
-// the envelope.
+// Messages as records: what the engine hands to a provider, and what it gets back. Only the body is encoded; the rest
+// is the envelope.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@
 
 namespace perdure {
 
-// The message of a batch that starts the execution: a ContinueAsNew, else the first StartOrchestration, which is one with
-// nothing to carry on.
+// The message of a batch that starts the execution: a ContinueAsNew, else the first StartOrchestration, which is one
+// with nothing to carry on.
 [[nodiscard]] std::optional<messages::ContinueAsNew> find_start(std::span<const Message> messages);
 
 struct Intake {

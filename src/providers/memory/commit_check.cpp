@@ -1,5 +1,6 @@
 #include "providers/memory/commit_check.h"
 
+#include <algorithm>
 #include <set>
 
 namespace perdure::memory {
@@ -17,7 +18,7 @@ std::optional<ProviderError> check_execution(const KeyRow& row, ExecutionId exec
                           " is neither the current one nor the next; the current one is " + std::to_string(current));
 }
 
-std::optional<ProviderError> check_queued(Store& store, const KeyRow& row, const TurnCommit& commit) {
+std::optional<ProviderError> check_records(const KeyRow& row, const TurnCommit& commit) {
   for (const MessageRecord& activity : commit.activities) {
     if (activity.kind != MessageKind::kExecuteActivity) {
       return invalid_argument(named(row) + ": not an activity; put it into TurnCommit::messages");
@@ -35,10 +36,21 @@ std::optional<ProviderError> check_queued(Store& store, const KeyRow& row, const
       return invalid_argument(named(row) + ": a message names no instance; set MessageRecord::instance");
     }
   }
+  return std::nullopt;
+}
+
+// What the commit completes is not queued any more.
+bool completes(const TurnCommit& commit, const Activity& activity) {
+  return activity.lock && std::find(commit.completed_work.begin(), commit.completed_work.end(), activity.lock->token) !=
+                              commit.completed_work.end();
+}
+
+std::optional<ProviderError> check_identities(Store& store, const TurnCommit& commit) {
   std::set<EventId> ids;
   for (const MessageRecord& activity : commit.activities) {
     const bool repeated = !ids.insert(activity.activity_id).second;
-    if (repeated || store.activities.find(identity_of(activity)) != nullptr) {
+    const Activity* const queued = store.activities.find(identity_of(activity));
+    if (repeated || (queued != nullptr && !completes(commit, *queued))) {
       return ProviderError(ProviderErrorKind::kAlreadyExists,
                            described(activity) + " is queued already; give each activity an id of its own");
     }
@@ -87,7 +99,7 @@ std::optional<ProviderError> check_commit(Store& store, const KeyRow& row, const
   const bool continues = row.instance && commit.execution_id == row.instance->current_id();
   const EventId last = continues ? row.instance->current().events.size() : 0;
   if (auto error = check_events(commit.events, last, named(row))) return error;
-  if (auto error = check_queued(store, row, commit)) return error;
+  if (auto error = check_records(row, commit)) return error;
   if (commit.keep_lock && commit.owner.empty()) {
     return invalid_argument(named(row) + ": a lock is kept for somebody; set TurnCommit::owner");
   }
@@ -95,7 +107,8 @@ std::optional<ProviderError> check_commit(Store& store, const KeyRow& row, const
   if (!row.instance && !commit.started && writes) {
     return invalid_argument(named(row) + " does not exist yet; the commit that creates it carries `started`");
   }
-  return check_completed_work(store, row, commit, now);
+  if (auto error = check_completed_work(store, row, commit, now)) return error;
+  return check_identities(store, commit);
 }
 
 }  // namespace perdure::memory

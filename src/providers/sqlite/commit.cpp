@@ -67,6 +67,7 @@ ProviderResult<CommitAnswer> Store::commit(const TurnCommit& commit) {
   if (std::optional<ProviderError> error = check_commit(commit, row)) return *error;
   std::vector<LockedActivity> completed;
   if (std::optional<ProviderError> error = find_completed_work(commit, row, completed)) return *error;
+  if (std::optional<ProviderError> error = check_identities(commit, row, completed)) return *error;
 
   for (const LockedActivity& activity : completed) {
     connection_.run(sql::kDeleteActivity, activity.id);
@@ -132,19 +133,29 @@ std::optional<ProviderError> Store::check_records(const TurnCommit& commit, cons
       return invalid(row, "`messages` takes messages for instances; activities belong in `activities`");
     }
   }
-  std::set<EventId> seen;
   for (const MessageRecord& activity : commit.activities) {
     if (activity.kind != MessageKind::kExecuteActivity || activity.instance != row.id ||
         activity.execution != commit.execution_id) {
       return invalid(row, "`activities` takes activities of this instance and execution");
     }
-    // That it is not queued already shows when it is inserted; one that is cancelled here never is.
+  }
+  return std::nullopt;
+}
+
+// That an activity is not queued already shows when it is inserted; one that this commit withdraws never is, and has to
+// be looked for.
+std::optional<ProviderError> Store::check_identities(const TurnCommit& commit, const InstanceRow& row,
+                                                     const std::vector<LockedActivity>& completed) const {
+  std::set<EventId> seen;
+  for (const MessageRecord& activity : commit.activities) {
+    if (commit.activities.size() > 1 && !seen.insert(activity.activity_id).second) return queued_already(activity);
+    if (!cancels(commit, activity)) continue;
     const bool is_queued =
-        cancels(commit, activity) &&
         connection_.query(sql::kHasActivity, row.key, commit.execution_id, activity.activity_id).step();
-    if (is_queued || (commit.activities.size() > 1 && !seen.insert(activity.activity_id).second)) {
-      return queued_already(activity);
-    }
+    const bool is_completed = std::any_of(completed.begin(), completed.end(), [&activity](const LockedActivity& other) {
+      return other.activity_id == activity.activity_id;
+    });
+    if (is_queued && !is_completed) return queued_already(activity);
   }
   return std::nullopt;
 }

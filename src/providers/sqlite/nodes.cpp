@@ -14,6 +14,7 @@ void Store::register_node(const NodeInfo& node) {
     }
   };
   std::vector<std::string> ranges;
+  ranges.reserve(node.filter.engine_versions.size());
   for (const VersionRange& range : node.filter.engine_versions) {
     ranges.push_back(range.min.to_string() + " " + range.max.to_string());
   }

@@ -123,6 +123,8 @@ void SessionGate::take(const std::optional<std::string>& session) {
 
 namespace {
 
+using Position = std::pair<Timestamp, std::int64_t>;
+
 struct DueActivity {
   std::int64_t id = 0;
   Timestamp due;
@@ -131,7 +133,7 @@ struct DueActivity {
   std::optional<std::string> session;
   bool expired = false;
 
-  [[nodiscard]] std::pair<Timestamp, std::int64_t> position() const { return {due, id}; }
+  [[nodiscard]] Position position() const { return {due, id}; }
 };
 
 DueActivity read_due(const Query& query, Timestamp now) {
@@ -151,11 +153,17 @@ class Lane {
   Lane(Connection& connection, std::optional<std::string> tag, Timestamp now, std::size_t page)
       : connection_(connection), tag_(std::move(tag)), now_(now), page_(page) {}
 
-  [[nodiscard]] const DueActivity* front() {
+  [[nodiscard]] std::optional<Position> next() {
     if (buffer_.empty() && !exhausted_) load();
-    return buffer_.empty() ? nullptr : &buffer_.front();
+    if (buffer_.empty()) return std::nullopt;
+    return buffer_.front().position();
   }
-  void pop() { buffer_.pop_front(); }
+  // Only where next() has answered.
+  [[nodiscard]] DueActivity take() {
+    DueActivity first = std::move(buffer_.front());
+    buffer_.pop_front();
+    return first;
+  }
 
  private:
   void load() {
@@ -210,6 +218,24 @@ std::deque<DueActivity> expired_activities(Connection& connection, Timestamp now
   return expired;
 }
 
+// The one that is ready longest, of all that is left.
+std::optional<DueActivity> take_first(std::deque<Lane>& lanes, std::deque<DueActivity>& expired) {
+  std::optional<Position> first;
+  if (!expired.empty()) first = expired.front().position();
+  Lane* lane_of_first = nullptr;
+  for (Lane& lane : lanes) {
+    const std::optional<Position> next = lane.next();
+    if (!next || (first && *first <= *next)) continue;
+    first = next;
+    lane_of_first = &lane;
+  }
+  if (lane_of_first != nullptr) return lane_of_first->take();
+  if (!first) return std::nullopt;
+  DueActivity activity = std::move(expired.front());
+  expired.pop_front();
+  return activity;
+}
+
 constexpr std::size_t kSmallestPage = 16;
 
 }  // namespace
@@ -229,20 +255,9 @@ std::vector<ReadyActivity> ready_activities(Connection& connection, const WorkFe
   SuspectGate suspects(fetch.suspects);
   std::int64_t last = 0;
   while (taken.size() < fetch.limit && !suspects.closed()) {
-    Lane* best = nullptr;
-    for (Lane& lane : lanes) {
-      if (lane.front() == nullptr) continue;
-      if (best == nullptr || lane.front()->position() < best->front()->position()) best = &lane;
-    }
-    const bool from_expired =
-        !expired.empty() && (best == nullptr || expired.front().position() < best->front()->position());
-    if (best == nullptr && !from_expired) break;
-    const DueActivity next = from_expired ? expired.front() : *best->front();
-    if (from_expired) {
-      expired.pop_front();
-    } else {
-      best->pop();
-    }
+    const std::optional<DueActivity> first = take_first(lanes, expired);
+    if (!first) break;
+    const DueActivity& next = *first;
     // An expired activity is in its lane too, at the same position.
     if (std::exchange(last, next.id) == next.id) continue;
     if (!next.expired && (!lists(fetch.filter.activities, next.name) || !sessions.admits(next.session))) continue;

@@ -47,7 +47,7 @@ std::unique_ptr<Connection> open_for_writing(const std::string& path, const Sqli
 
 }  // namespace
 
-SqliteStore::SqliteStore(const std::string& path, SqliteOptions options)
+SqliteStore::SqliteStore(const std::string& path, const SqliteOptions& options)
     : in_memory_(path == kInMemory),
       clock_(std::make_shared<StoreClock>(options.clock ? options.clock : std::make_shared<SystemClock>())) {
   if (!in_memory_) refuse_foreign_file(path, options.busy_timeout, options.vfs, migrations());
@@ -114,12 +114,12 @@ SqliteStore::~SqliteStore() {
 
 namespace perdure {
 
-std::shared_ptr<Provider> SqliteProvider::open(const std::string& path, SqliteOptions options) {
+std::shared_ptr<Provider> SqliteProvider::open(const std::string& path, const SqliteOptions& options) {
   if (path.empty()) throw ProviderFailure({ProviderErrorKind::kInvalidArgument, "a store needs a path; it is empty"});
   // A path is a path, also where SQLite would read a URI with options of its own.
   const std::string plain = path.starts_with("file:") ? "./" + path : path;
   try {
-    return std::make_shared<sqlite::SqliteStore>(plain, std::move(options));
+    return std::make_shared<sqlite::SqliteStore>(plain, options);
   } catch (const sqlite::SqliteError& error) {
     throw ProviderFailure(sqlite::as_provider_error(error));
   }

@@ -53,7 +53,7 @@ class StoreClock final : public Clock {
 
 class SqliteStore final : public Provider, public ProviderAdmin, public HistoryDamage {
  public:
-  SqliteStore(const std::string& path, SqliteOptions options);
+  SqliteStore(const std::string& path, const SqliteOptions& options);
   ~SqliteStore() override;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "sqlite"; }

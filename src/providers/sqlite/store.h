@@ -133,6 +133,8 @@ class Store {
   // commit.cpp
   [[nodiscard]] std::optional<ProviderError> check_commit(const TurnCommit& commit, const InstanceRow& row) const;
   [[nodiscard]] std::optional<ProviderError> check_records(const TurnCommit& commit, const InstanceRow& row) const;
+  [[nodiscard]] std::optional<ProviderError> check_identities(const TurnCommit& commit, const InstanceRow& row,
+                                                              const std::vector<LockedActivity>& completed) const;
   [[nodiscard]] std::optional<ProviderError> find_completed_work(const TurnCommit& commit, const InstanceRow& row,
                                                                  std::vector<LockedActivity>& completed) const;
   void begin_execution(const TurnCommit& commit, InstanceRow& row);

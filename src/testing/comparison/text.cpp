@@ -124,17 +124,15 @@ std::string text_of(const KeyValueMutation& mutation) {
 
 std::string text_of(const TurnCommit& commit) {
   Fields fields("turn");
-  std::move(fields)
-      .add("token", commit.token)
+  fields.add("token", commit.token)
       .add("commit", commit.commit_id)
       .add("execution", commit.execution_id)
       .add("consumed", commit.consumed)
       .add("events", commit.events)
       .add("started", commit.started);
-  if (commit.status) std::move(fields).add("status", commit.status->status).add("output", commit.status->output);
-  if (commit.custom_status) std::move(fields).add("custom status", commit.custom_status->value);
-  return std::move(fields)
-      .add("key-values", commit.key_values)
+  if (commit.status) fields.add("status", commit.status->status).add("output", commit.status->output);
+  if (commit.custom_status) fields.add("custom status", commit.custom_status->value);
+  return fields.add("key-values", commit.key_values)
       .add("activities", commit.activities)
       .add("messages", commit.messages)
       .add("cancelled", commit.cancelled_activities)

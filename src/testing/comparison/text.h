@@ -119,14 +119,14 @@ class Fields {
   explicit Fields(std::string_view name) : text_(name) { text_ += '('; }
 
   template <class T>
-  Fields&& add(std::string_view name, const T& value) && {
+  Fields& add(std::string_view name, const T& value) {
     if (text_.back() != '(') text_ += ", ";
     text_ += name;
     text_ += ' ';
     text_ += text_of(value);
-    return std::move(*this);
+    return *this;
   }
-  [[nodiscard]] std::string text() && { return std::move(text_) + ")"; }
+  [[nodiscard]] std::string text() const { return text_ + ")"; }
 
  private:
   std::string text_;
