@@ -81,7 +81,7 @@ void a_wait_ends_when_an_activity_arrives(ProviderFactory& factory) {
   Scene scene(factory);
   for (int round = 0; round < 20; ++round) {
     Waiting waiting(scene, for_activities());
-    scene.enqueue_activity(activity("order", static_cast<EventId>(2 + round)));
+    scene.enqueue_activity(activity("order", EventId{2} + static_cast<EventId>(round)));
     expect_true(waiting);
     scene.fetch_work();
   }
@@ -270,7 +270,7 @@ void no_arrival_is_missed(ProviderFactory& factory) {
   in_parallel(2, [&](std::size_t i) {
     for (int round = 0; round < kRounds; ++round) {
       if (i == 0) {
-        take(scene.store().enqueue_activity(activity("order", static_cast<EventId>(2 + round))));
+        take(scene.store().enqueue_activity(activity("order", EventId{2} + static_cast<EventId>(round))));
         continue;
       }
       expect(take(scene.store().wait_for_work(for_activities(), scene.now() + kLong)), "no activity");
