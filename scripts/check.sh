@@ -77,8 +77,8 @@ translation_unit() {
 tidy() {
   local tree=$1 file=$2 relaxed=()
   case $file in
-    # Tests that happen to be shipped: the analyzer costs more there than it finds, and nobody waits for a reallocation.
-    src/testing/*) relaxed=(--checks=-clang-analyzer-*,-performance-inefficient-vector-operation) ;;
+    # Tests that happen to be shipped: the analyzer costs more there than it finds.
+    src/testing/*) relaxed=(--checks=-clang-analyzer-*) ;;
     src/* | build/*) ;;
     # A small main may throw, and the analyzer cannot follow coroutines.
     *) relaxed=(--checks=-bugprone-exception-escape,-clang-analyzer-*) ;;

@@ -67,12 +67,14 @@ std::vector<WorkItem> fetch_activities(Scene& scene, std::size_t limit, WorkFetc
 
 std::vector<std::string> instances_of(const std::vector<OrchestrationItem>& items) {
   std::vector<std::string> ids;
+  ids.reserve(items.size());
   for (const OrchestrationItem& item : items) ids.push_back(item.instance);
   return ids;
 }
 
 std::vector<EventId> activity_ids_of(const std::vector<WorkItem>& items) {
   std::vector<EventId> ids;
+  ids.reserve(items.size());
   for (const WorkItem& item : items) ids.push_back(item.record.activity_id);
   return ids;
 }

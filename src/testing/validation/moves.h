@@ -24,7 +24,7 @@ struct Snapshot {
 [[nodiscard]] Snapshot snapshot(Scene& scene, const std::string& instance, Where where = Where::current());
 void expect_unchanged(Scene& scene, const Snapshot& before, Where where = Where::current());
 
-// An absent visible_at means "at once", so a store may answer the time of the enqueue instead.
+// Messages say when they became visible, also if they were enqueued without a time; activities do not.
 void expect_record(const MessageRecord& actual, const MessageRecord& expected, Where where = Where::current());
 void expect_messages(const OrchestrationItem& item, const std::vector<MessageRecord>& expected,
                      Where where = Where::current());

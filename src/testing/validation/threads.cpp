@@ -11,6 +11,7 @@ void in_parallel(std::size_t count, const std::function<void(std::size_t)>& body
   std::latch ready(static_cast<std::ptrdiff_t>(count));
   std::vector<std::exception_ptr> failures(count);
   std::vector<std::thread> threads;
+  threads.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     threads.emplace_back([&, i] {
       ready.arrive_and_wait();
