@@ -29,9 +29,11 @@ test: fuzz build
 
 demo: setup
 	@$(call configure,release)
-	@$(call build,release,order_timeline)
-	@$(call say,run examples/order_timeline)
+	@$(call build,release,order_service order_timeline)
+	@$(call say,run examples/order_timeline: replay of a stored order)
 	@build/release/examples/order_timeline
+	@$(call say,run examples/order_service: an order survives the death of its process)
+	@build/release/examples/order_service
 
 bench: setup
 	@$(call configure,release)
@@ -41,6 +43,8 @@ bench: setup
 	  $(call say,run $$program); \
 	  $$program $(BENCH_ARGS); \
 	done
+	@$(call say,run bench/workflows/run.sh)
+	@bench/workflows/run.sh build/release/bench
 
 # Takes about four minutes: each program several times, in turn.
 ceiling: setup
@@ -97,7 +101,7 @@ clean:
 help:
 	@echo 'make build      configure and build build/release, the default'
 	@echo 'make test       everything that must pass: fuzzers briefly, then the whole suite'
-	@echo 'make demo       run examples/order_timeline'
+	@echo 'make demo       an order survives a SIGKILL; a stored one is replayed'
 	@echo 'make bench      run the benchmarks; BENCH_ARGS=--benchmark_filter=...'
 	@echo 'make ceiling    the SQLite store beside what bare SQLite reaches'
 	@echo 'make check      clang-format on all sources, clang-tidy on what changed; CHECK_BASE=<commit>'

@@ -68,7 +68,7 @@ class Workflow {
  private:
   [[nodiscard]] std::unique_ptr<LiveInstance> make() const {
     return std::make_unique<LiveInstance>(ExecutionIdentity{"bench", kFirstExecutionId, SemanticVersion{1, 0, 0}},
-                                          handler_, KeyValueSnapshot(), TurnLimits());
+                                          handler_, KeyValueSnapshot(), Limits());
   }
 
   std::shared_ptr<const OrchestrationHandler> handler_;
@@ -142,7 +142,7 @@ void suspended_instance(benchmark::State& state) {
     for (int i = 0; i < kCount; ++i) {
       instances.push_back(std::make_unique<LiveInstance>(
           ExecutionIdentity{"bench-" + std::to_string(i), kFirstExecutionId, SemanticVersion{1, 0, 0}}, handler,
-          KeyValueSnapshot(), TurnLimits()));
+          KeyValueSnapshot(), Limits()));
       benchmark::DoNotOptimize(instances.back()->run_turn(request));
     }
     state.counters["bytes"] = static_cast<double>(mallinfo2().uordblks - before) / kCount;

@@ -318,8 +318,8 @@ class Fuzzed {
 
  private:
   [[nodiscard]] std::unique_ptr<LiveInstance> rebuild() const {
-    TurnLimits limits;
-    limits.max_actions = 1'000;
+    Limits limits;
+    limits.max_actions_per_turn = 1'000;
     auto rebuilt = std::make_unique<LiveInstance>(
         ExecutionIdentity{"fuzz", kFirstExecutionId, SemanticVersion{1, 0, 0}}, handler_, KeyValueSnapshot{}, limits);
     rebuilt->replay(history_);

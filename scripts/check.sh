@@ -67,7 +67,7 @@ translation_unit() {
       else
         local spelled=${file#src/}
         spelled=${spelled#tests/}
-        file=$(grep -rlF --include='*.cpp' "#include \"$spelled\"" src tests bench 2>/dev/null | sort | head -n 1 || true)
+        file=$(grep -rlF --include='*.cpp' "#include \"$spelled\"" src bench 2>/dev/null | sort | head -n 1 || true)
         if [ -z "$file" ]; then return; fi
       fi ;;
   esac

@@ -118,6 +118,8 @@ struct OrchestrationItem {
   Timestamp locked_until{};
   std::uint32_t attempt_count = 0;           // this fetch included, since the last commit
   std::optional<InstanceMetadata> metadata;  // absent before the first commit
+  // The id of the commit that made the instance; 0 before. One that was deleted and started again is another.
+  std::uint64_t incarnation = 0;
   ExecutionId execution_id = kFirstExecutionId;
   EventId last_event_id = 0;             // of that execution
   std::vector<QueuedMessage> messages;   // a start or continue-as-new first, the others in order of arrival

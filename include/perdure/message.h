@@ -64,8 +64,9 @@ struct SubOrchestrationCompleted {
   bool operator==(const SubOrchestrationCompleted&) const = default;
 };
 struct SubOrchestrationFailed {
-  EventId schedule_id = 0;
+  EventId schedule_id = 0;  // 0: lost together with the child's history; `child` says which one it was
   ErrorDetails error;
+  std::optional<std::string> child = {};  // its instance id; present only then
   bool operator==(const SubOrchestrationFailed&) const = default;
 };
 // Ends the orchestration as Cancelled; its code runs once more for what else is in the batch.

@@ -84,6 +84,8 @@ class Metrics {
   Metrics() = default;
   explicit Metrics(std::shared_ptr<MetricsSink> sink) noexcept : sink_(std::move(sink)) {}
 
+  // There is a sink, so that a measurement is worth taking.
+  [[nodiscard]] bool enabled() const noexcept { return sink_ != nullptr; }
   void add(const MetricId& counter, MetricLabels labels = {}, std::uint64_t delta = 1) const noexcept;
   void set(const MetricId& gauge, MetricLabels labels, double value) const noexcept;
   void observe(const MetricId& histogram, MetricLabels labels, double value) const noexcept;

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <perdure/activity.h>
+#include <perdure/activity_context.h>
+#include <perdure/client.h>
 #include <perdure/codec.h>
 #include <perdure/combinators.h>
 #include <perdure/context.h>
 #include <perdure/error.h>
 #include <perdure/event.h>
 #include <perdure/future.h>
+#include <perdure/limits.h>
 #include <perdure/log.h>
 #include <perdure/memory_provider.h>
 #include <perdure/message.h>
@@ -17,6 +20,8 @@
 #include <perdure/registry.h>
 #include <perdure/result.h>
 #include <perdure/retry.h>
+#include <perdure/runtime.h>
+#include <perdure/runtime_options.h>
 #include <perdure/saga.h>
 #include <perdure/sqlite_provider.h>
 #include <perdure/task.h>

@@ -1,4 +1,4 @@
-// Registry: orchestrations by name and version.
+// Registry: the code that a node runs: orchestrations by name and version, activities by name.
 //
 // Mistakes (a bad version, a duplicate) are collected, so that a program can report all of them at once: see errors().
 #pragma once
@@ -10,9 +10,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <perdure/activity.h>
+#include <perdure/activity_handler.h>
 #include <perdure/orchestration_handler.h>
 #include <perdure/version.h>
 
@@ -41,6 +45,34 @@ class Registry {
   Registry& add_orchestration(std::string_view name, std::string_view version, F function) {
     return add(name, version, detail::make_handler(std::move(function)));
   }
+  // A function (ActivityContext&) or (ActivityContext&, Input) that runs on a thread of the worker. Its result, or what
+  // it throws, is the activity's.
+  template <class F>
+  Registry& add_activity(std::string_view name, F function) {
+    return add_handler(name, detail::make_activity_handler(std::move(function)));
+  }
+  // The same under a name with types, which the function must have.
+  template <class Out, class In, class F>
+  Registry& add_activity(const Activity<Out(In)>& activity, F function) {
+    using Signature = detail::signature_of<std::decay_t<F>>;
+    static_assert(std::is_same_v<typename Signature::result, Out>, "the activity's function returns another type");
+    static_assert(std::is_same_v<std::remove_cvref_t<std::tuple_element_t<1, typename Signature::arguments>>, In>,
+                  "the activity's function takes another type");
+    return add_activity(activity.name(), std::move(function));
+  }
+  template <class Out, class F>
+  Registry& add_activity(const Activity<Out()>& activity, F function) {
+    using Signature = detail::signature_of<std::decay_t<F>>;
+    static_assert(std::is_same_v<typename Signature::result, Out>, "the activity's function returns another type");
+    static_assert(std::tuple_size_v<typename Signature::arguments> == 1, "the activity takes no input");
+    return add_activity(activity.name(), std::move(function));
+  }
+  // A function (ActivityContext, [Input,] ActivityCompletion<T>) that returns at once and completes the activity later,
+  // from any thread. It occupies no thread in between.
+  template <class F>
+  Registry& add_async_activity(std::string_view name, F function) {
+    return add_handler(name, detail::make_async_activity_handler(std::move(function)));
+  }
   // Everything of another registry but its policies.
   Registry& merge(const Registry& other);
   // The default is the latest version.
@@ -54,9 +86,13 @@ class Registry {
   // Without a version, by the policy of the name. Nothing: not registered.
   [[nodiscard]] std::optional<ResolvedOrchestration> resolve(
       std::string_view name, const std::optional<SemanticVersion>& version = std::nullopt) const;
+  // Nothing: not registered.
+  [[nodiscard]] std::shared_ptr<const ActivityHandler> resolve_activity(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return orchestrations_.contains(name); }
+  [[nodiscard]] bool has_activity(std::string_view name) const { return activities_.contains(name); }
   [[nodiscard]] std::size_t size() const noexcept { return orchestrations_.size(); }
   [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] std::vector<std::string> activity_names() const;
   // Ascending; empty for an unknown name.
   [[nodiscard]] std::vector<SemanticVersion> versions(std::string_view name) const;
 
@@ -64,8 +100,10 @@ class Registry {
   using Versions = std::map<SemanticVersion, std::shared_ptr<const OrchestrationHandler>>;
 
   Registry& add(std::string_view name, std::string_view version, std::shared_ptr<const OrchestrationHandler> handler);
+  Registry& add_handler(std::string_view name, ActivityHandler handler);
 
   std::map<std::string, Versions, std::less<>> orchestrations_;
+  std::map<std::string, std::shared_ptr<const ActivityHandler>, std::less<>> activities_;
   std::map<std::string, VersionPolicy, std::less<>> policies_;
   std::vector<std::string> errors_;
 };

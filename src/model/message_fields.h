@@ -66,6 +66,7 @@ template <class Archive>
 void fields(Archive& archive, Ref<Archive, messages::SubOrchestrationFailed> message) {
   archive.field("schedule", message.schedule_id);
   fields(archive, message.error);
+  archive.field("child", message.child);
 }
 
 template <class Archive>

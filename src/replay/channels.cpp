@@ -123,6 +123,12 @@ std::vector<CarriedMessage> MessageQueues::unread() const {
   return carried;
 }
 
+std::size_t MessageQueues::unread_count() const noexcept {
+  std::size_t count = 0;
+  for (const auto& [name, queue] : queues_) count += queue.messages.size() + queue.held.size();
+  return count;
+}
+
 std::size_t MessageQueues::memory_bytes() const noexcept {
   std::size_t bytes = 0;
   for (const auto& [name, queue] : queues_) {

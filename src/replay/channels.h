@@ -54,6 +54,7 @@ class MessageQueues {
   [[nodiscard]] std::vector<EventId> open() const;
   // What nobody has read, in order of arrival.
   [[nodiscard]] std::vector<CarriedMessage> unread() const;
+  [[nodiscard]] std::size_t unread_count() const noexcept;
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
 
  private:

@@ -61,6 +61,7 @@ class Converter {
   void convert(const Message& message, const Body& body) {
     if (!facts_.started()) return ignore(message, IgnoreReason::kNotStarted);
     if constexpr (is_start<Body>) {
+      if (auto refusal = refusal_of(message, facts_.parent())) result_.replies.push_back(std::move(*refusal));
       ignore(message, IgnoreReason::kAlreadyStarted);
     } else if constexpr (std::is_same_v<Body, messages::ActivityCompleted>) {
       if (accept(message, body.schedule_id, OperationKind::kActivity))
@@ -76,8 +77,10 @@ class Converter {
       if (accept(message, body.schedule_id, OperationKind::kSubOrchestration))
         append(events::SubOrchestrationCompleted{body.schedule_id, body.result});
     } else if constexpr (std::is_same_v<Body, messages::SubOrchestrationFailed>) {
-      if (!accept(message, body.schedule_id, OperationKind::kSubOrchestration)) return;
-      append(events::SubOrchestrationFailed{body.schedule_id, body.error});
+      const EventId schedule_id = body.child ? open_child(*body.child) : body.schedule_id;
+      if (body.child && schedule_id == 0) return ignore(message, IgnoreReason::kDuplicate);
+      if (!body.child && !accept(message, schedule_id, OperationKind::kSubOrchestration)) return;
+      append(events::SubOrchestrationFailed{schedule_id, body.error});
       abort_unless_application(body.error);
     } else if constexpr (std::is_same_v<Body, messages::ExternalRaised>) {
       append(events::ExternalEvent{body.name, body.data});
@@ -113,6 +116,14 @@ class Converter {
         return false;
     }
     return false;
+  }
+
+  // The operation that waits for this child; 0: none does any more.
+  [[nodiscard]] EventId open_child(const std::string& instance) const {
+    for (const auto& [schedule_id, child] : facts_.open_children()) {
+      if (child == instance) return schedule_id;
+    }
+    return 0;
   }
 
   void append(EventBody body) {
@@ -154,6 +165,18 @@ std::optional<messages::ContinueAsNew> find_start(std::span<const Message> messa
                                  .parent = start.parent,
                                  .carry_forward = {},
                                  .initial_custom_status = {}};
+}
+
+std::optional<Message> refusal_of(const Message& start, const std::optional<ParentLink>& own_parent) {
+  const auto* body = std::get_if<messages::StartOrchestration>(&start.body);
+  if (!body || !body->parent || body->parent == own_parent) return std::nullopt;
+  const ParentLink& parent = *body->parent;
+  ApplicationError error{ApplicationErrorKind::kOrchestrationFailed,
+                         "sub-orchestration '" + body->name + "' cannot start: instance id '" + start.instance +
+                             "' is taken; choose another, or let the engine choose",
+                         false};
+  return Message{parent.instance, parent.execution_id, std::nullopt,
+                 messages::SubOrchestrationFailed{parent.schedule_id, std::move(error)}};
 }
 
 Intake take_in(const IntakeRequest& request, HistoryFacts& facts) {

@@ -20,6 +20,7 @@ namespace perdure {
 struct Intake {
   std::vector<Event> inputs;
   std::vector<IgnoredMessage> ignored;
+  std::vector<Message> replies;          // to parents of starts that came to nothing
   std::optional<ErrorDetails> abort;     // the execution fails with it, and its code does not run
   std::optional<std::string> terminate;  // the execution ends for this reason, and its code does not run
 };
@@ -30,6 +31,10 @@ struct IntakeRequest {
   std::optional<SemanticVersion> version;  // resolved; for the event that starts the execution
   Timestamp now{};
 };
+
+// What the parent of a child is told whose instance id is taken; nothing for a start without a parent, and for the very
+// start that the instance came from, which was delivered again.
+[[nodiscard]] std::optional<Message> refusal_of(const Message& start, const std::optional<ParentLink>& own_parent);
 
 // Converts the messages of a turn, in order, and records the events in `facts`.
 [[nodiscard]] Intake take_in(const IntakeRequest& request, HistoryFacts& facts);

@@ -53,7 +53,7 @@ std::string describe_end(const std::variant<Payload, ApplicationError>& result) 
 }  // namespace
 
 LiveInstance::LiveInstance(ExecutionIdentity identity, std::shared_ptr<const OrchestrationHandler> handler,
-                           KeyValueSnapshot key_values, TurnLimits limits)
+                           KeyValueSnapshot key_values, Limits limits)
     : identity_(std::move(identity)),
       limits_(limits),
       handler_(std::move(handler)),
@@ -167,6 +167,7 @@ TurnOutcome LiveInstance::run_turn(const TurnRequest& request) {
   if (facts_.terminal()) {
     TurnOutcome outcome;
     for (const Message& message : request.messages) {
+      if (auto refusal = refusal_of(message, std::nullopt)) outcome.messages.push_back(std::move(*refusal));
       outcome.ignored.push_back({std::string(kind_name(message.body)), IgnoreReason::kExecutionEnded});
     }
     return outcome;
@@ -176,6 +177,7 @@ TurnOutcome LiveInstance::run_turn(const TurnRequest& request) {
   if (intake.inputs.empty() && (!facts_.started() || !without_code)) {
     TurnOutcome outcome;
     outcome.ignored = std::move(intake.ignored);
+    outcome.messages = std::move(intake.replies);
     return outcome;
   }
   now_ = request.now;
@@ -189,7 +191,7 @@ TurnOutcome LiveInstance::run_turn(const TurnRequest& request) {
       if (failure()) break;
       apply(event);
     }
-    check_carry_forward();
+    check_limits_of_turn();
   }
   traces_ = nullptr;
   TurnOutcome outcome = close_turn(end_of_turn(std::move(intake)), facts_);
@@ -205,6 +207,7 @@ TurnEnd LiveInstance::end_of_turn(Intake intake) {
   end.now = now_;
   end.inputs = std::move(intake.inputs);
   end.ignored = std::move(intake.ignored);
+  end.replies = std::move(intake.replies);
   end.ignored.insert(end.ignored.end(), ignored_.begin(), ignored_.end());
   ignored_.clear();
   std::vector<Event> decisions = std::exchange(decisions_, {});
@@ -246,14 +249,28 @@ Verdict LiveInstance::verdict(const Intake& intake) const {
   return verdicts::Continue{};
 }
 
-// Too many to carry would mean to lose some.
-void LiveInstance::check_carry_forward() {
-  if (!continued() || failure()) return;
-  const std::size_t unread = queues_.unread().size();
-  if (unread <= limits_.max_carry_forward) return;
-  exceed_limit("continue_as_new would carry " + std::to_string(unread) + " unread queue messages; the limit is " +
-               std::to_string(limits_.max_carry_forward) +
-               " (max_carry_forward): read the queue before continuing, or raise the limit");
+// What only the whole turn shows. An execution that has come to its end may end, however long it is.
+void LiveInstance::check_limits_of_turn() {
+  if (failure() || finished()) return;
+  const std::size_t unread = queues_.unread_count();
+  if (continued()) {
+    // Too many to carry would mean to lose some.
+    if (unread <= limits_.max_carry_forward) return;
+    return exceed_limit("continue_as_new would carry " + std::to_string(unread) +
+                        " unread queue messages; the limit is " + std::to_string(limits_.max_carry_forward) +
+                        " (max_carry_forward): read the queue before continuing, or raise the limit");
+  }
+  const std::size_t events = next_id_ - 1;
+  if (events > limits_.max_history_events) {
+    return exceed_limit("the history has " + std::to_string(events) + " events; the limit is " +
+                        std::to_string(limits_.max_history_events) +
+                        " (max_history_events): use continue_as_new to begin a new one, or raise the limit");
+  }
+  if (unread > limits_.max_unread_messages) {
+    exceed_limit("the queues hold " + std::to_string(unread) + " unread messages; the limit is " +
+                 std::to_string(limits_.max_unread_messages) +
+                 " (max_unread_messages): dequeue faster, send less, or raise the limit");
+  }
 }
 
 // ---- applying an event ---------------------------------------------------------------------------------------------

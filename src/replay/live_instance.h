@@ -41,7 +41,7 @@ struct ExecutionIdentity {
 class LiveInstance final : private detail::ContextCore {
  public:
   LiveInstance(ExecutionIdentity identity, std::shared_ptr<const OrchestrationHandler> handler,
-               KeyValueSnapshot key_values, TurnLimits limits);
+               KeyValueSnapshot key_values, Limits limits);
   ~LiveInstance();
 
   // Applies committed turns, whole ones, that follow what has been applied before. If the code or the events do not
@@ -125,12 +125,12 @@ class LiveInstance final : private detail::ContextCore {
   void diverge(const std::string& headline, std::size_t position, const std::optional<std::string>& recorded,
                const std::optional<std::string>& done);
   [[nodiscard]] Verdict verdict(const Intake& intake) const;
-  void check_carry_forward();
+  void check_limits_of_turn();
   [[nodiscard]] TurnEnd end_of_turn(Intake intake);
   void destroy_code() noexcept;
 
   ExecutionIdentity identity_;
-  TurnLimits limits_;
+  Limits limits_;
   std::shared_ptr<const OrchestrationHandler> handler_;  // outlives root_: a lambda's captures live in it
   HistoryFacts facts_;
   KeyValues key_values_;

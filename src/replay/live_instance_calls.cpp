@@ -48,7 +48,7 @@ const Event* LiveInstance::decide(EventBody decision) {
 
 // A dead instance cannot stop a loop that never awaits; the one exception that code could catch is better than a hang.
 void LiveInstance::count_inert_call() {
-  if (++inert_calls_ > limits_.max_actions && !closing_)
+  if (++inert_calls_ > limits_.max_actions_per_turn && !closing_)
     throw MisuseError("the orchestration goes on although it has ended");
 }
 
@@ -142,7 +142,7 @@ namespace {
 
 class LimitCheck {
  public:
-  explicit LimitCheck(const TurnLimits& limits) : limits_(limits) {}
+  explicit LimitCheck(const Limits& limits) : limits_(limits) {}
   std::optional<std::string> exceeded;
 
   void name(const char* what, const std::string& value) {
@@ -164,14 +164,14 @@ class LimitCheck {
   }
 
  private:
-  const TurnLimits& limits_;
+  const Limits& limits_;
 };
 
 }  // namespace
 
 std::optional<std::string> LiveInstance::limit_exceeded_by(const EventBody& decision) const {
   LimitCheck check(limits_);
-  check.count("one turn", decisions_.size() + 1, limits_.max_actions, "max_actions_per_turn", " actions");
+  check.count("one turn", decisions_.size() + 1, limits_.max_actions_per_turn, "max_actions_per_turn", " actions");
   if (const auto* activity = std::get_if<events::ActivityScheduled>(&decision)) {
     check.name("an activity's name", activity->name);
     check.name("a session id", activity->session_id);

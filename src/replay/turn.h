@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <perdure/event.h>
+#include <perdure/limits.h>
 #include <perdure/log_level.h>
 #include <perdure/message.h>
 #include <perdure/status.h>
@@ -24,18 +25,6 @@ class TraceSink {
 
  protected:
   ~TraceSink() = default;
-};
-
-// What one turn may ask for. Recorded history is never measured against limits: they may have changed since.
-struct TurnLimits {
-  std::size_t max_actions = 100'000;
-  std::size_t max_name_bytes = 1'024;  // activities, orchestrations, events, queues, instance ids, sessions, keys
-  std::size_t max_payload_bytes = std::size_t{16} << 20;
-  std::size_t max_custom_status_bytes = 262'144;
-  std::size_t max_tag_bytes = 256;
-  std::size_t max_kv_value_bytes = 16'384;
-  std::size_t max_kv_keys = 100;
-  std::size_t max_carry_forward = 10'000;
 };
 
 // Bits from outside for recorded values; a new draw for every turn.

@@ -63,6 +63,8 @@ class Closing {
     }
     out_.messages.insert(out_.messages.end(), std::make_move_iterator(cancels_.begin()),
                          std::make_move_iterator(cancels_.end()));
+    out_.messages.insert(out_.messages.end(), std::make_move_iterator(end_.replies.begin()),
+                         std::make_move_iterator(end_.replies.end()));
     return std::move(out_);
   }
 
@@ -256,6 +258,7 @@ TurnOutcome end_without_code(const EndWithoutCode& request, HistoryFacts& facts)
   end.verdict = verdicts::Failed{request.error};
   end.inputs = std::move(intake.inputs);
   end.ignored = std::move(intake.ignored);
+  end.replies = std::move(intake.replies);
   return close_turn(std::move(end), facts);
 }
 

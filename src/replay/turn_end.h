@@ -44,6 +44,7 @@ struct TurnEnd {
   std::vector<EventId> open_waits;     // ascending: subscriptions that are still open
   std::vector<EventId> open_dequeues;  // ascending
   std::vector<IgnoredMessage> ignored;
+  std::vector<Message> replies;  // for others, whatever becomes of this execution
 };
 
 // Completes the turn and records its events in `facts`.

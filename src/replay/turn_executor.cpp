@@ -12,7 +12,7 @@ namespace {
 class InProcessExecution final : public OpenExecution {
  public:
   InProcessExecution(ExecutionIdentity identity, std::shared_ptr<const OrchestrationHandler> handler,
-                     KeyValueSnapshot key_values, const TurnLimits& limits)
+                     KeyValueSnapshot key_values, const Limits& limits)
       : instance_(std::move(identity), std::move(handler), std::move(key_values), limits) {}
 
   void catch_up(std::span<const Event> events) override { instance_.replay(events); }
@@ -38,7 +38,7 @@ std::optional<NotRegistered> wanted(const OpenRequest& request) {
 
 }  // namespace
 
-InProcessTurnExecutor::InProcessTurnExecutor(HandlerResolver resolve, TurnLimits limits)
+InProcessTurnExecutor::InProcessTurnExecutor(HandlerResolver resolve, Limits limits)
     : resolve_(std::move(resolve)), limits_(limits) {}
 
 OpenResult InProcessTurnExecutor::open(OpenRequest request) {

@@ -74,12 +74,12 @@ using HandlerResolver = std::function<std::optional<ResolvedOrchestration>(
 // Runs the code in this process.
 class InProcessTurnExecutor final : public TurnExecutor {
  public:
-  explicit InProcessTurnExecutor(HandlerResolver resolve, TurnLimits limits = {});
+  explicit InProcessTurnExecutor(HandlerResolver resolve, Limits limits = {});
   [[nodiscard]] OpenResult open(OpenRequest request) override;
 
  private:
   HandlerResolver resolve_;
-  TurnLimits limits_;
+  Limits limits_;
 };
 
 }  // namespace perdure

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "model/reserved_names.h"
+
 namespace perdure {
 
 Registry& Registry::add(std::string_view name, std::string_view version,
@@ -18,10 +20,27 @@ Registry& Registry::add(std::string_view name, std::string_view version,
   return *this;
 }
 
+Registry& Registry::add_handler(std::string_view name, ActivityHandler handler) {
+  const std::string label = "activity '" + std::string(name) + "'";
+  if (name.empty()) {
+    errors_.emplace_back("an activity was registered without a name");
+  } else if (name.starts_with(kReservedPrefix)) {
+    errors_.push_back(label + ": names that begin with " + std::string(kReservedPrefix) + " belong to the engine");
+  } else if (!activities_.emplace(name, std::make_shared<const ActivityHandler>(std::move(handler))).second) {
+    errors_.push_back(label + " was registered twice");
+  }
+  return *this;
+}
+
 Registry& Registry::merge(const Registry& other) {
   if (&other == this) return *this;
   for (const auto& [name, versions] : other.orchestrations_) {
     for (const auto& [version, handler] : versions) add(name, version.to_string(), handler);
+  }
+  for (const auto& [name, handler] : other.activities_) {
+    if (!activities_.emplace(name, handler).second) {
+      errors_.push_back("activity '" + name + "' was registered twice");
+    }
   }
   errors_.insert(errors_.end(), other.errors_.begin(), other.errors_.end());
   return *this;
@@ -51,6 +70,18 @@ std::optional<ResolvedOrchestration> Registry::resolve(std::string_view name,
   const auto found = wanted ? versions->second.find(*wanted) : std::prev(versions->second.end());
   if (found == versions->second.end()) return std::nullopt;
   return ResolvedOrchestration{found->first, found->second};
+}
+
+std::shared_ptr<const ActivityHandler> Registry::resolve_activity(std::string_view name) const {
+  const auto found = activities_.find(name);
+  return found == activities_.end() ? nullptr : found->second;
+}
+
+std::vector<std::string> Registry::activity_names() const {
+  std::vector<std::string> names;
+  names.reserve(activities_.size());
+  for (const auto& [name, handler] : activities_) names.push_back(name);
+  return names;
 }
 
 std::vector<std::string> Registry::names() const {

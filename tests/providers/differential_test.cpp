@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
+#include <perdure/testing/forwarding_provider.h>
 #include <perdure/testing/provider_comparison.h>
 #include "providers/factories.h"
-#include "providers/forwarding_provider.h"
 
 namespace perdure::testing {
 namespace {

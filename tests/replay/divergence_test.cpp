@@ -368,7 +368,7 @@ constexpr int kHang = 10'000;
 TEST(DeadInstance, ALoopThatNeverAwaitsEnds) {
   Harness harness = recorded_a_then_b();
   harness.also_rebuild = false;
-  harness.limits.max_actions = 20;
+  harness.limits.max_actions_per_turn = 20;
   int calls = 0;
   harness.redeploy([&calls](OrchestrationContext ctx) -> Orchestration<int> {
     for (; calls < kHang; ++calls) ctx.schedule_activity<int>("Other").detach();
@@ -381,7 +381,7 @@ TEST(DeadInstance, ALoopThatNeverAwaitsEnds) {
 TEST(DeadInstance, ALoopOfRetriedActivitiesThatNeverAwaitsEnds) {
   Harness harness = recorded_a_then_b();
   harness.also_rebuild = false;
-  harness.limits.max_actions = 20;
+  harness.limits.max_actions_per_turn = 20;
   int calls = 0;
   harness.redeploy([&calls](OrchestrationContext ctx) -> Orchestration<int> {
     for (; calls < kHang; ++calls)

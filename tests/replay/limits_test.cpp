@@ -28,7 +28,7 @@ auto asks_for(F asks) {
 }
 
 template <class F>
-Harness within(TurnLimits limits, F asks) {
+Harness within(Limits limits, F asks) {
   Harness harness(asks_for(asks));
   harness.limits = limits;
   harness.parent = ParentLink{"boss", 7, 9};
@@ -38,7 +38,7 @@ Harness within(TurnLimits limits, F asks) {
 
 // What the limit said, after checks of all that must not have happened; "" if nothing was exceeded.
 template <class F>
-std::string exceeded(TurnLimits limits, F asks) {
+std::string exceeded(Limits limits, F asks) {
   Harness harness = within(limits, asks);
   const auto turn = harness.turn({raised("go", "1")});
   if (turn.status == ExecutionStatus::kRunning) return "";
@@ -55,8 +55,8 @@ std::string exceeded(TurnLimits limits, F asks) {
 
 // Each limit from both sides; `asks` asks for exactly 40 of it.
 template <class F>
-void expect_limit(std::size_t TurnLimits::* field, const std::string& option, F asks) {
-  TurnLimits limits;
+void expect_limit(std::size_t Limits::* field, const std::string& option, F asks) {
+  Limits limits;
   limits.*field = 40;
   EXPECT_EQ(exceeded(limits, asks), "");
   limits.*field = 39;
@@ -66,7 +66,7 @@ void expect_limit(std::size_t TurnLimits::* field, const std::string& option, F 
 const std::string kForty(40, 'x');
 
 TEST(Limits, NamesOfEveryKind) {
-  const auto check = [](auto asks) { expect_limit(&TurnLimits::max_name_bytes, "max_name_bytes", asks); };
+  const auto check = [](auto asks) { expect_limit(&Limits::max_name_bytes, "max_name_bytes", asks); };
   check([](Ctx ctx) { ctx.schedule_activity<int>(kForty).detach(); });
   check([](Ctx ctx) { ctx.schedule_activity<int>("A", ActivityOptions().session(kForty)).detach(); });
   check([](Ctx ctx) { ctx.schedule_wait<int>(kForty).detach(); });
@@ -81,14 +81,14 @@ TEST(Limits, NamesOfEveryKind) {
 }
 
 TEST(Limits, AnInstanceIdThatTheEngineMakesForAChildIsMeasuredToo) {
-  TurnLimits limits;
+  Limits limits;
   limits.max_name_bytes = 8;  // "inst::sub::8" has more
   EXPECT_THAT(exceeded(limits, [](Ctx ctx) { ctx.schedule_sub_orchestration<int>("C").detach(); }),
               HasSubstr("max_name_bytes"));
 }
 
 TEST(Limits, PayloadsOfEveryKind) {
-  const auto check = [](auto asks) { expect_limit(&TurnLimits::max_payload_bytes, "max_payload_bytes", asks); };
+  const auto check = [](auto asks) { expect_limit(&Limits::max_payload_bytes, "max_payload_bytes", asks); };
   const auto forty = [] { return std::string(38, 'x'); };  // and two quotes
   check([forty](Ctx ctx) { ctx.schedule_activity<int>("A", forty()).detach(); });
   check(
@@ -98,7 +98,7 @@ TEST(Limits, PayloadsOfEveryKind) {
 }
 
 TEST(Limits, TheInputOfContinueAsNew) {
-  TurnLimits limits;
+  Limits limits;
   limits.max_payload_bytes = 40;
   Harness fits = within(limits, [](Ctx ctx) { (void)ctx.continue_as_new(std::string(38, 'x')); });
   EXPECT_EQ(fits.turn({raised("go", "1")}).status, ExecutionStatus::kContinuedAsNew);
@@ -117,29 +117,29 @@ TEST(Limits, TheOutput) {
 }
 
 TEST(Limits, ACustomStatus) {
-  expect_limit(&TurnLimits::max_custom_status_bytes, "max_custom_status_bytes",
+  expect_limit(&Limits::max_custom_status_bytes, "max_custom_status_bytes",
                [](Ctx ctx) { ctx.set_custom_status(kForty); });
 }
 
 TEST(Limits, ATag) {
-  expect_limit(&TurnLimits::max_tag_bytes, "max_tag_bytes",
+  expect_limit(&Limits::max_tag_bytes, "max_tag_bytes",
                [](Ctx ctx) { ctx.schedule_activity<int>("A", ActivityOptions().tag(kForty)).detach(); });
 }
 
 TEST(Limits, AValueOfAKey) {
-  expect_limit(&TurnLimits::max_kv_value_bytes, "max_kv_value_bytes",
+  expect_limit(&Limits::max_kv_value_bytes, "max_kv_value_bytes",
                [](Ctx ctx) { ctx.set_kv_value("k", std::string(38, 'x')); });
 }
 
 TEST(Limits, TheNumberOfKeys) {
-  expect_limit(&TurnLimits::max_kv_keys, "max_kv_keys", [](Ctx ctx) {
+  expect_limit(&Limits::max_kv_keys, "max_kv_keys", [](Ctx ctx) {
     for (int i = 1; i < 40; ++i) ctx.set_kv_value(std::to_string(i), i);  // and "a"
     ctx.set_kv_value("1", 0);                                             // which is there already
   });
 }
 
 TEST(Limits, TheNumberOfActionsOfATurn) {
-  expect_limit(&TurnLimits::max_actions, "max_actions", [](Ctx ctx) {
+  expect_limit(&Limits::max_actions_per_turn, "max_actions_per_turn", [](Ctx ctx) {
     for (int i = 5; i < 40; ++i) ctx.set_kv_value("a", i);  // four before, and one wait behind
   });
 }
@@ -148,7 +148,7 @@ TEST(Limits, ActionsAreCountedTurnByTurn) {
   Harness harness([](OrchestrationContext ctx) -> Orchestration<void> {
     for (int turn = 0; turn < 5; ++turn) co_await join{ctx.schedule_wait<void>("w"), ctx.schedule_wait<void>("w")};
   });
-  harness.limits.max_actions = 2;
+  harness.limits.max_actions_per_turn = 2;
   harness.start();
   for (int turn = 0; turn < 4; ++turn) {
     EXPECT_EQ(harness.turn({raised("w"), raised("w")}).status, ExecutionStatus::kRunning);
@@ -209,7 +209,7 @@ TEST(Limits, MessagesThatContinueAsNewCarries) {
 }
 
 TEST(Limits, ALimitCannotBeCaughtByTheCode) {
-  TurnLimits limits;
+  Limits limits;
   limits.max_tag_bytes = 1;
   EXPECT_THAT(exceeded(limits,
                        [](Ctx ctx) {
@@ -232,7 +232,7 @@ TEST(Limits, ALoopThatNeverAwaitsEnds) {
     co_return;
   });
   harness.also_rebuild = false;
-  harness.limits.max_actions = 20;
+  harness.limits.max_actions_per_turn = 20;
   EXPECT_THAT(describe(harness.start().error.value()), HasSubstr("one turn has 21 actions; the limit is 20"));
   EXPECT_LT(calls, 50);
 }
@@ -245,7 +245,7 @@ TEST(Limits, ALoopOfRetriedActivitiesThatNeverAwaitsEnds) {
     co_return;
   });
   harness.also_rebuild = false;
-  harness.limits.max_actions = 20;
+  harness.limits.max_actions_per_turn = 20;
   EXPECT_THAT(describe(harness.start().error.value()), HasSubstr("one turn has 21 actions; the limit is 20"));
   EXPECT_LT(calls, 50);
 }
@@ -265,7 +265,16 @@ TEST(Limits, ARecordedDecisionIsNeverRefused) {
     co_return co_await activity;
   });
   harness.start();
-  harness.limits = TurnLimits{1, 1, 100, 1, 1, 1, 1, 0};
+  harness.limits = Limits{.max_actions_per_turn = 1,
+                          .max_history_events = 1,
+                          .max_unread_messages = 0,
+                          .max_name_bytes = 1,
+                          .max_payload_bytes = 100,
+                          .max_custom_status_bytes = 1,
+                          .max_tag_bytes = 1,
+                          .max_kv_value_bytes = 1,
+                          .max_kv_keys = 1,
+                          .max_carry_forward = 0};
   EXPECT_EQ(harness.replay_failure(), std::nullopt);
   harness.evict();
   EXPECT_EQ(harness.turn({completed(5, "\"done\"")}).output, "\"done\"");
@@ -278,6 +287,41 @@ TEST(Limits, ARecordedContinueAsNewIsNeverRefused) {
   harness.limits.max_payload_bytes = 1;
   harness.limits.max_carry_forward = 0;
   EXPECT_EQ(harness.replay_failure(), std::nullopt);
+}
+
+// ---- the whole turn ------------------------------------------------------------------------------------------------
+
+TEST(Limits, TheLengthOfAHistory) {
+  Harness harness([](OrchestrationContext ctx) -> Orchestration<void> {
+    for (;;) co_await ctx.schedule_wait<void>("w");
+  });
+  harness.limits.max_history_events = 6;  // the start, then a wait and its event by turns
+  harness.start();
+  EXPECT_EQ(harness.turn({raised("w", "null")}).status, ExecutionStatus::kRunning);
+  EXPECT_EQ(harness.turn({raised("w", "null")}).status, ExecutionStatus::kRunning);
+  const auto outcome = harness.turn({raised("w", "null")});
+  ASSERT_EQ(outcome.status, ExecutionStatus::kFailed);
+  EXPECT_THAT(describe(*outcome.error), HasSubstr("max_history_events"));
+}
+
+TEST(Limits, AHistoryMayEndBeyondTheLimit) {
+  Harness harness([](OrchestrationContext ctx) -> Orchestration<int> {
+    co_await ctx.schedule_wait<void>("w");
+    co_return 7;
+  });
+  harness.limits.max_history_events = 2;
+  harness.start();
+  EXPECT_EQ(harness.turn({raised("w", "null")}).output, "7");
+}
+
+TEST(Limits, TheUnreadMessagesOfAnExecution) {
+  Harness harness([](OrchestrationContext ctx) -> Orchestration<void> { co_await ctx.schedule_wait<void>("w"); });
+  harness.limits.max_unread_messages = 2;
+  harness.start();
+  EXPECT_EQ(harness.turn({queued("q", "1"), queued("r", "2")}).status, ExecutionStatus::kRunning);
+  const auto outcome = harness.turn({queued("q", "3")});
+  ASSERT_EQ(outcome.status, ExecutionStatus::kFailed);
+  EXPECT_THAT(describe(*outcome.error), HasSubstr("max_unread_messages"));
 }
 
 // ---- no limit where there is none

@@ -304,7 +304,7 @@ TEST_F(Misuse, ManyCallsInDestructorsDoNotEndTheProcess) {
           const Nuisance nuisance(ctx, 20);
           co_await ctx.schedule_activity<void>("A");
         });
-        harness.limits.max_actions = 10;
+        harness.limits.max_actions_per_turn = 10;
         harness.start();
         harness.evict();
         std::exit(0);
@@ -352,7 +352,7 @@ TEST_F(Misuse, CodeCannotCatchALimit) {
 
 TEST_F(Misuse, AnEndlessLoopOfCallsInADeadInstanceEnds) {
   Harness harness(do_a);
-  harness.limits.max_actions = 1'000;
+  harness.limits.max_actions_per_turn = 1'000;
   harness.start();
   harness.redeploy([](OrchestrationContext ctx) -> Orchestration<std::string> {
     std::string last;

@@ -38,7 +38,7 @@ class Harness {
   ExecutionId execution = kFirstExecutionId;
   std::optional<ParentLink> parent;
   KeyValueSnapshot key_values;
-  TurnLimits limits;
+  Limits limits;
   bool also_rebuild = true;  // off for orchestrations with side effects that a test counts
   Timestamp now{Milliseconds(1'000'000)};
 

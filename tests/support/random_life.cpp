@@ -31,7 +31,7 @@ Broken unexpected_end(const TurnOutcome& outcome) {
 }  // namespace
 
 Witness::Witness(const std::shared_ptr<const Block>& program, ExecutionId execution, const KeyValueSnapshot& key_values)
-    : instance({kInstance, execution, kVersion}, program_handler(program, seen), key_values, TurnLimits{}) {}
+    : instance({kInstance, execution, kVersion}, program_handler(program, seen), key_values, Limits{}) {}
 
 KeyValueSnapshot key_values_after(const LivedExecution& execution) {
   KeyValueSnapshot values = execution.key_values;

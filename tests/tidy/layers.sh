@@ -8,6 +8,9 @@
 #   src/replay          the standard library, <perdure/...>, "model/...", "replay/..."
 #   src/providers       the standard library, <perdure/...>, "model/...", "providers/..." of its own folder or of none; in a
 #                       .cpp also <sqlite3.h> (sqlite only) and the system
+#   src/runtime         the standard library, <perdure/...>, "model/...", "replay/...", "runtime/...", what providers share; a
+#                       .cpp also nlohmann. Threads only in *_threads, runtime.cpp, activity_context.cpp and node_code
+#   src/client          the standard library, <perdure/...>, "model/...", "client/...", what providers share
 #   include/perdure/testing/gtest.h   GoogleTest too: it is for those who have it
 #
 # model and replay are pure: no threads, no log, no metrics, no clock, no randomness, no environment. (Databases are no
@@ -65,6 +68,16 @@ check_sources() {
           broken(FNR, "includes " target "; a provider may include the standard library, <perdure/...>, \"model/...\", its own folder and, in a .cpp, its database")
       }
 
+      if (layer == "runtime" || layer == "client") {
+        is_shared = name ~ /^providers\/[^\/]*$/
+        own = layer == "runtime" ? "^\"(model|replay|runtime)/" : "^\"(model|client)/"
+        if (!is_standard && !is_ours && !is_shared && !(is_nlohmann && layer == "runtime") && target !~ own)
+          broken(FNR, "includes " target "; src/" layer " may include the standard library, <perdure/...>, the layers below it and no database")
+        if (layer == "runtime" && FILENAME !~ /(_threads\.(h|cpp)|\/runtime\.cpp|\/activity_context\.cpp|\/node_code\.(h|cpp))$/ &&
+            name ~ /^(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier)$/)
+          broken(FNR, "includes " target "; dispatchers and turns are driven from outside: threads belong to *_threads and runtime.cpp")
+      }
+
       if (is_pure && name ~ /^(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier)$/)
         broken(FNR, "includes " target "; src/" layer " starts no thread and waits for none: threads belong to src/runtime")
       if (is_pure && name ~ /^perdure\/(log|metrics)\.h$/)
@@ -81,6 +94,8 @@ check_sources() {
       else if (FILENAME ~ /^src\/model\//) layer = "model"
       else if (FILENAME ~ /^src\/replay\//) layer = "replay"
       else if (FILENAME ~ /^src\/providers\//) layer = "providers"
+      else if (FILENAME ~ /^src\/runtime\//) layer = "runtime"
+      else if (FILENAME ~ /^src\/client\//) layer = "client"
       is_pure = layer == "model" || layer == "replay"
       is_test = FILENAME ~ /^tests\//
       if (is_header && $0 !~ /^\/\/ ./) broken(1, "the first line of a header must be a comment that says what it is for")
@@ -156,7 +171,8 @@ plant_good_tree() {
   printf '// Replay.\n#include "replay/cursor.h"\n#include <chrono>\n#include "model/codec.h"\n' >src/replay/cursor.cpp
   printf '// A store.\n#include <sqlite3.h>\n#include "providers/sqlite/x.h"\n#include "providers/y.h"\n' >src/providers/sqlite/store.cpp
   printf '// Google.\n#pragma once\n#include <gtest/gtest.h>\n' >include/perdure/testing/gtest.h
-  printf '// Run.\n#include <mutex>\n#include <sqlite3.h>\n#include <perdure/log.h>\n' >src/runtime/run.cpp
+  printf '// Run.\n#include "replay/cursor.h"\n#include <nlohmann/json.hpp>\n#include <perdure/log.h>\n#include "providers/y.h"\n' >src/runtime/run.cpp
+  printf '// Threads.\n#pragma once\n#include <mutex>\n#include <thread>\n' >src/runtime/run_threads.h
   printf '// Test.\n#include <thread>\n// It does not sleep.\n// See https://example.org/work/x\n' >tests/model/codec_test.cpp
 }
 
@@ -208,6 +224,15 @@ self_test() {
   done
   for other in '<libpq-fe.h>' '"providers/memory/z.h"' '"runtime/run.h"' '"replay/cursor.h"'; do
     expect_broken src/providers/sqlite/store.cpp "#include $other" 'a provider may include'
+  done
+  for other in '<sqlite3.h>' '"providers/memory/z.h"' '"client/x.h"' '"testing/x.h"'; do
+    expect_broken src/runtime/run.cpp "#include $other" 'src/runtime may include'
+  done
+  for other in '<sqlite3.h>' '"replay/cursor.h"' '"runtime/run.h"' '<nlohmann/json.hpp>'; do
+    expect_broken src/client/client.cpp "#include $other" 'src/client may include'
+  done
+  for other in thread mutex condition_variable; do
+    expect_broken src/runtime/run.cpp "#include <$other>" 'driven from outside'
   done
   expect_broken src/providers/sqlite/store.h '#include <sqlite3.h>' 'a provider may include'
   expect_broken src/providers/memory/store.cpp '#include <sqlite3.h>' 'a provider may include'

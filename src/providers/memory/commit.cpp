@@ -16,6 +16,7 @@ Execution& begin_or_continue(Store& store, KeyRow& row, const TurnCommit& commit
   if (!row.instance) {
     row.instance.emplace();
     row.instance->created_at = now;
+    row.instance->incarnation = commit.commit_id;
   }
   Instance& instance = *row.instance;
   const auto [entry, is_new] = instance.executions.try_emplace(commit.execution_id);

@@ -59,6 +59,7 @@ OrchestrationItem lock_and_load(Store& store, KeyRow& row, const OrchestrationFe
   item.attempt_count = row.attempts;
   item.metadata = metadata_of(row);
   if (row.instance) {
+    item.incarnation = row.instance->incarnation;
     item.execution_id = row.instance->current_id();
     item.last_event_id = row.instance->current().events.size();
   }

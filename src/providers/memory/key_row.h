@@ -41,6 +41,7 @@ struct Instance {
   std::optional<SemanticVersion> version;
   std::optional<std::string> parent;
   Timestamp created_at{};
+  std::uint64_t incarnation = 0;  // id of the commit that made it
   Timestamp updated_at{};
   std::optional<std::string> custom_status;
   std::uint64_t custom_status_version = 0;

@@ -189,7 +189,10 @@ void Store::begin_execution(const TurnCommit& commit, InstanceRow& row) {
     row.identity.version = version_text(started.version);
     if (!row.identity.parent) row.identity.parent = started.parent;
     if (started.pinned_version) row.identity.pin = version_text(started.pinned_version);
-    if (is_new_instance) row.identity.created_at = now_;
+    if (is_new_instance) {
+      row.identity.created_at = now_;
+      row.identity.incarnation = commit.commit_id;
+    }
   }
   const std::uint64_t carry_forward = commit.started ? commit.started->carry_forward : 0;
   if (is_new_instance || (is_next && row.is_instance())) {

@@ -19,6 +19,7 @@ InstanceRow read_instance(const Query& query) {
   row.identity.execution = query.unsigned_integer(column++);
   row.identity.pin = query.optional_text(column++);
   row.identity.created_at = query.optional_time(column++);
+  row.identity.incarnation = query.unsigned_integer(column++);
   row.identity.completed_at = query.optional_time(column++);
   row.schedule.token = query.optional_integer(column++);
   row.schedule.process = query.optional_integer(column++);
@@ -80,7 +81,7 @@ void store_instance(Connection& connection, const InstanceRow& row, const Instan
     const InstanceRow::Identity& identity = row.identity;
     connection.run(sql::kStoreIdentity, row.key, identity.name, identity.version, identity.parent,
                    static_cast<int>(identity.status), identity.execution, identity.pin, identity.created_at,
-                   identity.completed_at);
+                   identity.incarnation, identity.completed_at);
   }
   const InstanceRow::Progress& progress = row.progress;
   if (row.schedule != before.schedule) {

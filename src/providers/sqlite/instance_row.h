@@ -22,6 +22,7 @@ struct InstanceRow {
     ExecutionId execution = kFirstExecutionId;
     std::optional<std::string> pin;
     std::optional<Timestamp> created_at;  // absent: not an instance yet
+    std::uint64_t incarnation = 0;        // id of the commit that made it
     std::optional<Timestamp> completed_at;
     bool operator==(const Identity&) const = default;
   };

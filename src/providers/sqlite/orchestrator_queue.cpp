@@ -84,6 +84,7 @@ OrchestrationItem Store::lock_instance(InstanceRow& row, const OrchestrationFetc
   item.locked_until = *row.progress.locked_until;
   item.attempt_count = row.progress.attempts;
   if (row.is_instance()) item.metadata = row.metadata();
+  item.incarnation = row.identity.incarnation;
   item.execution_id = row.identity.execution;
   item.last_event_id = row.progress.last_event;
   item.messages = load_messages(row, fetch);

@@ -38,6 +38,7 @@ CREATE TABLE instances(
   held_ready_at INTEGER,                -- for the holder
   sweep_at INTEGER,                     -- when to drop what an orphan has collected
   created_at INTEGER,
+  incarnation INTEGER NOT NULL DEFAULT 0, -- id of the commit that created it
   updated_at INTEGER,
   completed_at INTEGER);
 CREATE INDEX instances_ready ON instances(ready_at) WHERE ready_at IS NOT NULL;

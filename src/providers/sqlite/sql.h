@@ -7,16 +7,17 @@ namespace perdure::sqlite::sql {
 
 // ---- The instance row ----
 
-#define PERDURE_INSTANCE_COLUMNS                                                                                   \
-  "key, id, name, version, parent, status, execution, pin, created_at, completed_at, token, process, holder, "     \
-  "not_before, ready_at, held_ready_at, sweep_at, last_event, commit_id, queued, starts, attempts, locked_until, " \
+#define PERDURE_INSTANCE_COLUMNS                                                                                    \
+  "key, id, name, version, parent, status, execution, pin, created_at, incarnation, completed_at, token, process, " \
+  "holder, "                                                                                                        \
+  "not_before, ready_at, held_ready_at, sweep_at, last_event, commit_id, queued, starts, attempts, locked_until, "  \
   "updated_at"
 inline constexpr const char* kFindInstance = "SELECT " PERDURE_INSTANCE_COLUMNS " FROM instances WHERE id = ?1";
 inline constexpr const char* kLoadInstance = "SELECT " PERDURE_INSTANCE_COLUMNS " FROM instances WHERE key = ?1";
 inline constexpr const char* kInsertInstance = "INSERT INTO instances(id) VALUES(?1)";
 inline constexpr const char* kStoreIdentity =
     "UPDATE instances SET name = ?2, version = ?3, parent = ?4, status = ?5, execution = ?6, pin = ?7, created_at = ?8,"
-    " completed_at = ?9 WHERE key = ?1";
+    " incarnation = ?9, completed_at = ?10 WHERE key = ?1";
 inline constexpr const char* kStoreSchedule =
     "UPDATE instances SET token = ?2, process = ?3, holder = ?4, not_before = ?5, ready_at = ?6, held_ready_at = ?7,"
     " sweep_at = ?8, last_event = ?9, commit_id = ?10, queued = ?11, starts = ?12, attempts = ?13, locked_until = ?14,"

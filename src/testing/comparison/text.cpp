@@ -253,6 +253,7 @@ std::string text_of(const OrchestrationItem& item) {
       .add("locked until", item.locked_until)
       .add("attempt", item.attempt_count)
       .add("metadata", item.metadata)
+      .add("incarnation", item.incarnation)
       .add("execution", item.execution_id)
       .add("last event", item.last_event_id)
       .add("messages", item.messages)

@@ -165,6 +165,24 @@ void commit_ids_belong_to_their_instance(ProviderFactory& factory) {
   expect_error(scene.store().ack_orchestration_item(foreign), Kind::kLockLost);
 }
 
+void a_fetch_tells_which_commit_made_the_instance(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_start("order");
+  const OrchestrationItem first = scene.fetch();
+  expect_equal(first.incarnation, std::uint64_t{0}, "before the first commit");
+  const TurnCommit made = scene.first_commit_of(first);
+  scene.ack(made);
+  const OrchestrationItem second = scene.wake("order");
+  expect_equal(second.incarnation, made.commit_id, "after the first commit");
+  scene.ack(scene.commit_of(second));
+  expect_equal(scene.wake("order").incarnation, made.commit_id, "after another commit");
+  take(scene.admin().delete_instance("order", true));
+  scene.enqueue_start("order");
+  const TurnCommit again = scene.first_commit_of(scene.fetch());
+  scene.ack(again);
+  expect_equal(scene.wake("order").incarnation, again.commit_id, "of its successor");
+}
+
 void a_repeated_commit_does_not_bring_a_deleted_instance_back(ProviderFactory& factory) {
   Scene scene(factory);
   scene.enqueue_start("order");
@@ -196,6 +214,7 @@ ValidationTests commit_id_tests() {
        &a_commit_that_begins_an_execution_can_be_repeated},
       {"commit_id", "the_id_of_a_failed_commit_is_not_remembered", &the_id_of_a_failed_commit_is_not_remembered},
       {"commit_id", "commit_ids_belong_to_their_instance", &commit_ids_belong_to_their_instance},
+      {"commit_id", "a_fetch_tells_which_commit_made_the_instance", &a_fetch_tells_which_commit_made_the_instance},
       {"commit_id", "a_repeated_commit_does_not_bring_a_deleted_instance_back",
        &a_repeated_commit_does_not_bring_a_deleted_instance_back},
   };

@@ -1,0 +1,164 @@
+// ActivityContext: what an activity knows about its call, and how it learns that nobody waits for it any more.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <perdure/codec.h>
+#include <perdure/error_details.h>
+#include <perdure/log.h>
+#include <perdure/result.h>
+#include <perdure/types.h>
+#include <perdure/version.h>
+
+namespace perdure {
+
+class Client;
+class Provider;
+
+// Thrown by an activity: trying again would not help, so a RetryPolicy does not. Every other exception may be retried.
+class NonRetryableError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// How one attempt at an activity ended.
+using ActivityOutcome = Result<Payload, ApplicationError>;
+
+namespace detail {
+
+// One attempt at one activity, shared by everybody who may still touch it: the worker, the user's code, a callback that
+// comes years later.
+class ActivityCall {
+ public:
+  struct About {
+    std::string instance_id;
+    ExecutionId execution_id = kFirstExecutionId;
+    std::string orchestration_name;
+    std::optional<SemanticVersion> orchestration_version;
+    std::string activity_name;
+    EventId activity_id = 0;
+    std::uint32_t attempt = 1;
+    std::string worker_id;
+    std::optional<std::string> session_id;
+    std::optional<std::string> tag;
+  };
+  using OnEnd = std::function<void(ActivityOutcome)>;
+
+  ActivityCall(About the_call, std::shared_ptr<Provider> the_store, Logger the_logger, OnEnd on_end);
+  ActivityCall(const ActivityCall&) = delete;
+  ActivityCall& operator=(const ActivityCall&) = delete;
+  ~ActivityCall();
+
+  // The first outcome counts; false: there was one already.
+  bool end(ActivityOutcome outcome) noexcept;
+  [[nodiscard]] bool ended() const noexcept;
+  void request_stop() noexcept { stop_.request_stop(); }
+  [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
+
+  const About about;
+  const std::shared_ptr<Provider> store;
+  const Logger logger;
+
+ private:
+  struct State;
+  std::stop_source stop_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace detail
+
+// A handle: copies mean the same call, and may outlive it.
+class ActivityContext {
+ public:
+  explicit ActivityContext(std::shared_ptr<detail::ActivityCall> call) noexcept : call_(std::move(call)) {}
+
+  [[nodiscard]] const std::string& instance_id() const noexcept { return call_->about.instance_id; }
+  [[nodiscard]] ExecutionId execution_id() const noexcept { return call_->about.execution_id; }
+  [[nodiscard]] const std::string& orchestration_name() const noexcept { return call_->about.orchestration_name; }
+  [[nodiscard]] const std::optional<SemanticVersion>& orchestration_version() const noexcept {
+    return call_->about.orchestration_version;
+  }
+  [[nodiscard]] const std::string& activity_name() const noexcept { return call_->about.activity_name; }
+  // Unique within the execution: with instance and execution it is the same in every attempt, so a payment provider can
+  // recognise a call that it has already served.
+  [[nodiscard]] EventId activity_id() const noexcept { return call_->about.activity_id; }
+  // From 1. Counts fetches of this activity, not the attempts of a RetryPolicy, each of which is an activity of its
+  // own.
+  [[nodiscard]] std::uint32_t attempt() const noexcept { return call_->about.attempt; }
+  [[nodiscard]] const std::string& worker_id() const noexcept { return call_->about.worker_id; }
+  [[nodiscard]] const std::optional<std::string>& session_id() const noexcept { return call_->about.session_id; }
+  [[nodiscard]] const std::optional<std::string>& tag() const noexcept { return call_->about.tag; }
+
+  // Stop is requested when the result is no longer wanted: the orchestration dropped or cancelled the activity, another
+  // worker has it, or this one shuts down. From then on the outcome is ignored.
+  [[nodiscard]] std::stop_token stop_token() const noexcept { return call_->stop_token(); }
+  [[nodiscard]] bool is_cancelled() const noexcept { return call_->stop_token().stop_requested(); }
+
+  // For starting and signalling orchestrations from here.
+  [[nodiscard]] Client client() const;
+
+  void trace_debug(std::string_view message) const { trace(LogLevel::kDebug, message); }
+  void trace_info(std::string_view message) const { trace(LogLevel::kInfo, message); }
+  void trace_warn(std::string_view message) const { trace(LogLevel::kWarn, message); }
+  void trace_error(std::string_view message) const { trace(LogLevel::kError, message); }
+
+ private:
+  void trace(LogLevel level, std::string_view message) const;
+
+  std::shared_ptr<detail::ActivityCall> call_;
+};
+
+// How an asynchronous activity ends, from any thread. Copies mean the same call, and the first outcome counts. When the
+// last copy goes without one, the activity fails.
+template <class T>
+class ActivityCompletion {
+ public:
+  explicit ActivityCompletion(std::shared_ptr<detail::ActivityCall> call)
+      : ticket_(std::make_shared<Ticket>(std::move(call))) {}
+
+  // False: the activity has ended already.
+  template <class U = T>
+    requires(!std::is_void_v<T>)
+  bool complete(const U& value) const {
+    Payload payload;
+    try {
+      payload = detail::encode_payload<T>(value);
+    } catch (const std::exception& error) {
+      return fail("the result cannot be encoded: " + std::string(error.what()), false);
+    }
+    return ticket_->call->end(std::move(payload));
+  }
+  bool complete() const
+    requires(std::is_void_v<T>)
+  {
+    return ticket_->call->end(Payload());
+  }
+  bool fail(std::string message, bool retryable = true) const {
+    return ticket_->call->end(ApplicationError{ApplicationErrorKind::kActivityFailed, std::move(message), retryable});
+  }
+
+ private:
+  struct Ticket {
+    explicit Ticket(std::shared_ptr<detail::ActivityCall> of) : call(std::move(of)) {}
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
+    ~Ticket() {
+      call->end(ApplicationError{ApplicationErrorKind::kActivityFailed,
+                                 "the activity's completion was dropped without a result", true});
+    }
+    std::shared_ptr<detail::ActivityCall> call;
+  };
+
+  std::shared_ptr<Ticket> ticket_;
+};
+
+}  // namespace perdure

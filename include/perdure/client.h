@@ -1,0 +1,189 @@
+// Client: starts, signals, watches and administers orchestrations. It talks to the store alone, so it needs no runtime
+// in its process; runtimes anywhere on the same store do the work.
+//
+//   perdure::Client client(store);
+//   client.start_orchestration("order-42", "ProcessOrder", order);
+//   auto receipt = client.wait_for_orchestration("order-42", 30s).result<Receipt>();
+//
+// Errors are thrown as ClientError. Thread-safe, and cheap to copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <perdure/client_error.h>
+#include <perdure/codec.h>
+#include <perdure/event.h>
+#include <perdure/limits.h>
+#include <perdure/log.h>
+#include <perdure/message.h>
+#include <perdure/orchestration_status.h>
+#include <perdure/provider.h>
+#include <perdure/provider_admin.h>
+#include <perdure/types.h>
+#include <perdure/version.h>
+
+namespace perdure {
+
+struct ClientOptions {
+  Limits limits;  // names and payloads are checked before they are sent
+  Logger logger;
+};
+
+// How a client's start behaves.
+class StartInstanceOptions {
+ public:
+  StartInstanceOptions() = default;
+
+  // Without it the version policy of the runtime that begins it decides. Throws std::invalid_argument if not "1.2.3".
+  StartInstanceOptions& version(std::string_view version);
+  // Without it StartPolicy::kIgnore, so that a start may be repeated.
+  StartInstanceOptions& policy(StartPolicy policy) noexcept;
+
+  [[nodiscard]] const std::optional<SemanticVersion>& version() const noexcept { return version_; }
+  [[nodiscard]] StartPolicy policy() const noexcept { return policy_; }
+
+ private:
+  std::optional<SemanticVersion> version_;
+  StartPolicy policy_ = StartPolicy::kIgnore;
+};
+
+class Client {
+ public:
+  explicit Client(std::shared_ptr<Provider> store, ClientOptions options = {});
+
+  // ---- Control. Each returns once the store has it; kInvalidInput if a name or value breaks a limit ----
+
+  // Says whether it was started, ignored because the instance exists, or replaced an ended one.
+  template <class T>
+  StartOutcome start_orchestration(const std::string& instance, const std::string& name, const T& input,
+                                   StartInstanceOptions options = {}) const {
+    return start(instance, name, encode("input", input), options);
+  }
+  StartOutcome start_orchestration(const std::string& instance, const std::string& name) const {
+    return start(instance, name, std::nullopt, {});
+  }
+  StartOutcome start_orchestration(const std::string& instance, const std::string& name,
+                                   StartInstanceOptions options) const {
+    return start(instance, name, std::nullopt, options);
+  }
+
+  // For an orchestration that waits for the event now, or in the turn that takes it; nobody else sees it.
+  template <class T>
+  void raise_event(const std::string& instance, const std::string& name, const T& data) const {
+    raise(instance, name, encode("data", data));
+  }
+  void raise_event(const std::string& instance, const std::string& name) const { raise(instance, name, std::nullopt); }
+
+  // Into a queue of the orchestration, where it stays until it is dequeued.
+  template <class T>
+  void enqueue_event(const std::string& instance, const std::string& queue, const T& data) const {
+    enqueue(instance, queue, encode("data", data));
+  }
+  void enqueue_event(const std::string& instance, const std::string& queue) const {
+    enqueue(instance, queue, std::nullopt);
+  }
+
+  // The orchestration ends as cancelled, with everything it has started; its code runs once more for what arrived
+  // before. Without effect on ended instances.
+  void cancel_instance(const std::string& instance, const std::string& reason = "cancelled by a client") const;
+  // The same without running its code.
+  void terminate_instance(const std::string& instance, const std::string& reason = "terminated by a client") const;
+
+  // ---- Watching. From the store's metadata: no history is read ----
+
+  [[nodiscard]] OrchestrationStatus get_orchestration_status(const std::string& instance) const;
+  // Until it has ended. An instance that does not exist yet is waited for. kTimeout.
+  OrchestrationStatus wait_for_orchestration(const std::string& instance, Milliseconds timeout) const;
+  // Until the custom status has a version greater than this, or the instance has ended. kTimeout.
+  OrchestrationStatus wait_for_status_change(const std::string& instance, std::uint64_t last_seen_version,
+                                             Milliseconds timeout) const;
+
+  template <class T>
+  [[nodiscard]] std::optional<T> get_kv_value(const std::string& instance, const std::string& key) const {
+    return decode_value<T>(key, read_kv_value(instance, key));
+  }
+  // Encoded, by key.
+  [[nodiscard]] std::map<std::string, std::string> get_kv_all_values(const std::string& instance) const;
+  // Until the key has a value. kTimeout.
+  template <class T>
+  [[nodiscard]] T wait_for_kv_value(const std::string& instance, const std::string& key, Milliseconds timeout) const {
+    return *decode_value<T>(key, await_kv_value(instance, key, timeout));
+  }
+  // Absent for an instance that does not exist.
+  [[nodiscard]] std::optional<InstanceStats> get_orchestration_stats(const std::string& instance) const;
+
+  // ---- Administration. kNotSupported if the provider has none ----
+
+  [[nodiscard]] bool has_management_capability() const noexcept;
+  // A page of instances, newest first.
+  [[nodiscard]] InstancePage list_instances(const InstanceQuery& query = {}) const;
+  [[nodiscard]] std::vector<std::string> list_all_instances() const;
+  [[nodiscard]] std::vector<std::string> list_instances_by_status(ExecutionStatus status) const;
+  [[nodiscard]] InstanceInfo get_instance_info(const std::string& instance) const;
+  [[nodiscard]] ExecutionInfo get_execution_info(const std::string& instance, ExecutionId execution) const;
+  [[nodiscard]] std::vector<ExecutionId> list_executions(const std::string& instance) const;
+  // Of one execution, or of the latest; empty if unknown.
+  [[nodiscard]] std::vector<Event> read_execution_history(const std::string& instance,
+                                                          std::optional<ExecutionId> execution = std::nullopt) const;
+  [[nodiscard]] InstanceTree get_instance_tree(const std::string& instance) const;
+  [[nodiscard]] SystemMetrics get_system_metrics() const;
+  [[nodiscard]] QueueDepths get_queue_depths() const;
+  [[nodiscard]] std::vector<NodeInfo> list_nodes() const;
+
+  // With its children. A running one only by force: whatever runs is told to stop, and nothing of it stays.
+  DeleteResult delete_instance(const std::string& instance, bool force = false) const;
+  DeleteResult delete_instance_bulk(const InstanceFilter& filter, std::size_t limit = kDefaultBulkLimit) const;
+  PruneResult prune_executions(const std::string& instance, const PruneOptions& options = {}) const;
+  PruneResult prune_executions_bulk(const InstanceFilter& filter, const PruneOptions& options = {},
+                                    std::size_t limit = kDefaultBulkLimit) const;
+
+ private:
+  template <class T>
+  static Payload encode(const char* what, const T& value) {
+    try {
+      return detail::encode_payload<detail::encoded_as<T>>(value);
+    } catch (const std::exception& error) {
+      throw ClientError(ClientErrorKind::kInvalidInput,
+                        std::string("the ") + what + " cannot be encoded: " + error.what());
+    }
+  }
+  template <class T>
+  static std::optional<T> decode_value(const std::string& key, const std::optional<std::string>& value) {
+    if (!value) return std::nullopt;
+    try {
+      return detail::decode_payload<T>(value);
+    } catch (const std::exception& error) {
+      throw ClientError(ClientErrorKind::kInvalidOutput,
+                        "the value of key '" + key + "' cannot be read as asked: " + error.what());
+    }
+  }
+
+  StartOutcome start(const std::string& instance, const std::string& name, Payload input,
+                     const StartInstanceOptions& options) const;
+  void raise(const std::string& instance, const std::string& name, Payload data) const;
+  void enqueue(const std::string& instance, const std::string& queue, Payload data) const;
+  [[nodiscard]] std::optional<std::string> read_kv_value(const std::string& instance, const std::string& key) const;
+  [[nodiscard]] std::string await_kv_value(const std::string& instance, const std::string& key,
+                                           Milliseconds timeout) const;
+
+  [[nodiscard]] ProviderAdmin& admin() const;
+  void send(const Message& message) const;
+  void check_name(const char* what, const std::string& name) const;
+  void check_payload(const char* what, const Payload& payload) const;
+  // True: the change is there. False: the time is over.
+  [[nodiscard]] bool await(const std::string& instance, const InstanceChange& change, Timestamp deadline) const;
+  [[nodiscard]] Timestamp deadline_after(Milliseconds timeout) const;
+
+  std::shared_ptr<Provider> store_;
+  ClientOptions options_;
+};
+
+}  // namespace perdure

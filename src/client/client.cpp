@@ -1,0 +1,195 @@
+#include <perdure/client.h>
+
+#include "client/store_result.h"
+#include "model/error_codec.h"
+#include "model/message_codec.h"
+#include "providers/times.h"
+
+namespace perdure {
+
+namespace {
+
+OrchestrationState state_of(ExecutionStatus status) noexcept {
+  switch (status) {
+    case ExecutionStatus::kCompleted:
+      return OrchestrationState::kCompleted;
+    case ExecutionStatus::kFailed:
+      return OrchestrationState::kFailed;
+    case ExecutionStatus::kCancelled:
+      return OrchestrationState::kCancelled;
+    case ExecutionStatus::kTerminated:
+      return OrchestrationState::kTerminated;
+    case ExecutionStatus::kRunning:
+    case ExecutionStatus::kContinuedAsNew:
+      break;
+  }
+  return OrchestrationState::kRunning;
+}
+
+// The stored output of a failure is its error. One that cannot be read is still a failure.
+ErrorDetails stored_error(const Payload& output) {
+  try {
+    if (output) return decode_error(*output);
+    return InfrastructureError{"read_status", "the store has no error for this failure", false};
+  } catch (const DecodeError& error) {
+    return InfrastructureError{"read_status", "the stored error cannot be read: " + std::string(error.what()), false};
+  }
+}
+
+OrchestrationStatus to_status(InstanceStatus stored) {
+  OrchestrationStatus status;
+  status.state = stored.pending ? OrchestrationState::kPending : state_of(stored.status);
+  status.name = std::move(stored.name);
+  status.version = stored.version;
+  status.execution_id = stored.execution_id;
+  status.custom_status = std::move(stored.custom_status);
+  status.custom_status_version = stored.custom_status_version;
+  if (status.completed()) {
+    status.output = std::move(stored.output);
+  } else if (status.ended()) {
+    status.error = stored_error(stored.output);
+  }
+  return status;
+}
+
+[[noreturn]] void time_out(const std::string& instance, const std::string& what, Milliseconds timeout) {
+  throw ClientError(ClientErrorKind::kTimeout, "instance '" + instance + "' " + what + " within " +
+                                                   std::to_string(timeout.count()) + " ms; it goes on: wait again");
+}
+
+}  // namespace
+
+Client::Client(std::shared_ptr<Provider> store, ClientOptions options)
+    : store_(std::move(store)), options_(std::move(options)) {
+  if (!store_) throw ClientError(ClientErrorKind::kInvalidInput, "a client needs a provider, not a null pointer");
+}
+
+StartInstanceOptions& StartInstanceOptions::version(std::string_view version) {
+  version_ = SemanticVersion::of(version);
+  return *this;
+}
+
+StartInstanceOptions& StartInstanceOptions::policy(StartPolicy policy) noexcept {
+  policy_ = policy;
+  return *this;
+}
+
+// ---- control -------------------------------------------------------------------------------------------------------
+
+void Client::check_name(const char* what, const std::string& name) const {
+  if (name.empty()) throw ClientError(ClientErrorKind::kInvalidInput, std::string(what) + " must not be empty");
+  if (name.size() > options_.limits.max_name_bytes) {
+    throw ClientError(ClientErrorKind::kInvalidInput,
+                      std::string(what) + " has " + std::to_string(name.size()) + " bytes; the limit is " +
+                          std::to_string(options_.limits.max_name_bytes) + " (max_name_bytes)");
+  }
+}
+
+void Client::check_payload(const char* what, const Payload& payload) const {
+  if (!payload || payload->size() <= options_.limits.max_payload_bytes) return;
+  throw ClientError(ClientErrorKind::kInvalidInput,
+                    std::string(what) + " has " + std::to_string(payload->size()) + " bytes; the limit is " +
+                        std::to_string(options_.limits.max_payload_bytes) +
+                        " (max_payload_bytes): store it elsewhere and send a reference");
+}
+
+void Client::send(const Message& message) const {
+  check_name("an instance id", message.instance);
+  value_of(store_->enqueue_message(encode_message(message)));
+}
+
+StartOutcome Client::start(const std::string& instance, const std::string& name, Payload input,
+                           const StartInstanceOptions& options) const {
+  check_name("an instance id", instance);
+  check_name("an orchestration's name", name);
+  check_payload("the input of an orchestration", input);
+  const Message start{instance, std::nullopt, std::nullopt,
+                      messages::StartOrchestration{name, options.version(), std::move(input), std::nullopt}};
+  return value_of(store_->enqueue_start(encode_message(start), options.policy()));
+}
+
+void Client::raise(const std::string& instance, const std::string& name, Payload data) const {
+  check_name("an event's name", name);
+  check_payload("an event's data", data);
+  send({instance, std::nullopt, std::nullopt, messages::ExternalRaised{name, std::move(data)}});
+}
+
+void Client::enqueue(const std::string& instance, const std::string& queue, Payload data) const {
+  check_name("a queue's name", queue);
+  check_payload("a queue message", data);
+  send({instance, std::nullopt, std::nullopt, messages::QueueMessage{queue, std::move(data)}});
+}
+
+void Client::cancel_instance(const std::string& instance, const std::string& reason) const {
+  check_payload("the reason of a cancel", reason);
+  send({instance, std::nullopt, std::nullopt, messages::CancelInstance{reason}});
+}
+
+void Client::terminate_instance(const std::string& instance, const std::string& reason) const {
+  check_payload("the reason of a termination", reason);
+  send({instance, std::nullopt, std::nullopt, messages::TerminateInstance{reason}});
+}
+
+// ---- watching ------------------------------------------------------------------------------------------------------
+
+Timestamp Client::deadline_after(Milliseconds timeout) const {
+  return shifted(store_->now(), timeout);
+}
+
+bool Client::await(const std::string& instance, const InstanceChange& change, Timestamp deadline) const {
+  // Somebody else's shutdown ends all waits of a store; then this one goes on.
+  for (;;) {
+    if (value_of(store_->wait_for_change(instance, change, deadline))) return true;
+    if (store_->now() >= deadline) return false;
+  }
+}
+
+OrchestrationStatus Client::get_orchestration_status(const std::string& instance) const {
+  auto stored = value_of(store_->read_status(instance));
+  return stored ? to_status(std::move(*stored)) : OrchestrationStatus();
+}
+
+OrchestrationStatus Client::wait_for_orchestration(const std::string& instance, Milliseconds timeout) const {
+  check_name("an instance id", instance);
+  if (!await(instance, {.ended = true, .custom_status_after = {}, .key_value = {}}, deadline_after(timeout))) {
+    time_out(instance, "did not end", timeout);
+  }
+  return get_orchestration_status(instance);
+}
+
+OrchestrationStatus Client::wait_for_status_change(const std::string& instance, std::uint64_t last_seen_version,
+                                                   Milliseconds timeout) const {
+  check_name("an instance id", instance);
+  const InstanceChange change{.ended = true, .custom_status_after = last_seen_version, .key_value = {}};
+  if (!await(instance, change, deadline_after(timeout))) {
+    time_out(instance, "neither changed its custom status nor ended", timeout);
+  }
+  return get_orchestration_status(instance);
+}
+
+std::optional<std::string> Client::read_kv_value(const std::string& instance, const std::string& key) const {
+  return value_of(store_->read_key_value(instance, key));
+}
+
+std::map<std::string, std::string> Client::get_kv_all_values(const std::string& instance) const {
+  std::map<std::string, std::string> values;
+  for (KeyValue& entry : value_of(store_->read_key_values(instance))) {
+    values.emplace(std::move(entry.key), std::move(entry.value));
+  }
+  return values;
+}
+
+std::string Client::await_kv_value(const std::string& instance, const std::string& key, Milliseconds timeout) const {
+  check_name("an instance id", instance);
+  const Timestamp deadline = deadline_after(timeout);
+  while (await(instance, {.ended = false, .custom_status_after = {}, .key_value = key}, deadline)) {
+    if (auto value = read_kv_value(instance, key)) return *value;  // else it was cleared in between
+  }
+  time_out(instance, "set no value for key '" + key + "'", timeout);
+}
+
+std::optional<InstanceStats> Client::get_orchestration_stats(const std::string& instance) const {
+  return value_of(store_->read_stats(instance));
+}
+
+}  // namespace perdure

@@ -1,0 +1,134 @@
+#include "runtime/activity_threads.h"
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace perdure::runtime {
+
+struct ActivityThreads::Shared {
+  std::shared_ptr<Provider> store;
+  Logger logger;
+  Reports reports;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::condition_variable ended;
+  std::deque<worker::Start> waiting;
+  struct Call {
+    std::weak_ptr<detail::ActivityCall> call;  // empty until its thread has it
+    bool stopped = false;
+  };
+  std::map<RunId, Call> calls;  // that have not come to an outcome
+  std::set<RunId> replaced;     // whose threads are to end when they return
+  std::size_t live = 0;
+  bool closed = false;
+
+  static void run(const std::shared_ptr<Shared>& self);
+  static void execute(const std::shared_ptr<Shared>& self, worker::Start start);
+};
+
+ActivityThreads::ActivityThreads(std::size_t threads, std::shared_ptr<Provider> store, const Logger& logger,
+                                 Reports reports)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->store = std::move(store);
+  shared_->logger = logger.with_target(log_target::kActivity);
+  shared_->reports = std::move(reports);
+  for (std::size_t i = 0; i < threads; ++i) add_thread();
+}
+
+ActivityThreads::~ActivityThreads() {
+  close(std::chrono::steady_clock::now());
+}
+
+// Detached, because no one can be sure to join a thread that runs user code; what it needs it owns.
+void ActivityThreads::add_thread() {
+  {
+    const std::scoped_lock lock(shared_->mutex);
+    ++shared_->live;
+  }
+  std::thread([self = shared_] { Shared::run(self); }).detach();
+}
+
+void ActivityThreads::start(worker::Start start) {
+  const std::scoped_lock lock(shared_->mutex);
+  shared_->calls.emplace(start.run, Shared::Call{});
+  shared_->waiting.push_back(std::move(start));
+  shared_->changed.notify_one();
+}
+
+void ActivityThreads::stop(RunId run) {
+  std::shared_ptr<detail::ActivityCall> call;
+  {
+    const std::scoped_lock lock(shared_->mutex);
+    const auto found = shared_->calls.find(run);
+    if (found == shared_->calls.end()) return;
+    found->second.stopped = true;
+    call = found->second.call.lock();
+  }
+  if (call) call->request_stop();  // runs callbacks of the user
+}
+
+void ActivityThreads::replace_thread(RunId run) {
+  {
+    const std::scoped_lock lock(shared_->mutex);
+    shared_->replaced.insert(run);
+  }
+  add_thread();
+}
+
+void ActivityThreads::close(std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock lock(shared_->mutex);
+  shared_->closed = true;
+  shared_->changed.notify_all();
+  shared_->ended.wait_until(lock, deadline, [this] { return shared_->live == 0; });
+}
+
+void ActivityThreads::Shared::run(const std::shared_ptr<Shared>& self) {
+  std::unique_lock lock(self->mutex);
+  for (;;) {
+    self->changed.wait(lock, [&] { return self->closed || !self->waiting.empty(); });
+    if (self->closed) break;
+    worker::Start start = std::move(self->waiting.front());
+    self->waiting.pop_front();
+    const RunId id = start.run;
+    lock.unlock();
+    execute(self, std::move(start));
+    self->reports.returned(id);
+    lock.lock();
+    if (self->replaced.erase(id) > 0) break;
+  }
+  --self->live;
+  self->ended.notify_all();
+}
+
+void ActivityThreads::Shared::execute(const std::shared_ptr<Shared>& self, worker::Start start) {
+  const RunId id = start.run;
+  auto on_end = [self, id](ActivityOutcome outcome) {
+    {
+      const std::scoped_lock lock(self->mutex);
+      self->calls.erase(id);
+    }
+    self->reports.ended(id, std::move(outcome));
+  };
+  const auto call =
+      std::make_shared<detail::ActivityCall>(std::move(start.about), self->store, self->logger, std::move(on_end));
+  bool stopped = false;
+  {
+    const std::scoped_lock lock(self->mutex);
+    Call& known = self->calls[id];
+    known.call = call;
+    stopped = known.stopped;
+  }
+  if (stopped) {  // before it began: nobody waits for it
+    const std::scoped_lock lock(self->mutex);
+    self->calls.erase(id);
+    return;
+  }
+  (*start.handler)(call, start.input);
+}
+
+}  // namespace perdure::runtime

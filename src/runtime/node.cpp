@@ -1,0 +1,61 @@
+#include "runtime/node.h"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace perdure::runtime {
+
+namespace {
+
+// Everything that is wrong, at once.
+void check_all(const RuntimeOptions& options, const Registry& registry) {
+  std::string problems;
+  const auto collect = [&](const auto& check) {
+    try {
+      check();
+    } catch (const std::invalid_argument& error) {
+      problems += (problems.empty() ? "" : "; ") + std::string(error.what());
+    }
+  };
+  collect([&] { options.check(); });
+  collect([&] { registry.check(); });
+  if (!problems.empty()) throw std::invalid_argument(problems);
+}
+
+}  // namespace
+
+Node make_node(const RuntimeOptions& options, const Capabilities& store, Registry registry, RandomIds ids) {
+  check_all(options, registry);
+  auto code = std::make_shared<NodeCode>(std::move(registry));
+  auto executor = std::make_shared<InProcessTurnExecutor>(
+      [code](const std::string& name, const std::optional<SemanticVersion>& version) {
+        return code->orchestration(name, version);
+      },
+      options.limits);
+  auto turns = std::make_shared<TurnProcessor>(options, std::move(executor));
+
+  CapabilityFilter filter;
+  filter.engine_versions = turns->supported_versions();
+  if (options.fetch_only_registered) {
+    filter.orchestrations = code->orchestration_names();
+    filter.activities = code->activity_names();
+  }
+  const std::string id = options.worker_node_id.empty() ? "node-" + ids.text() : options.worker_node_id;
+  NodeInfo info{.id = id,
+                .engine_version = options.engine_version.value_or(engine_version()),
+                .filter = filter,
+                .registered_at = {}};
+  auto resolve = [code](const std::string& name) { return code->activity(name); };
+  OrchestrationDispatcher orchestrations(options, store, id, filter, ids);
+  // An empty list would admit everything.
+  if (options.fetch_only_registered && filter.orchestrations.empty()) orchestrations.drain();
+  return {.id = id,
+          .info = std::move(info),
+          .code = code,
+          .turns = std::move(turns),
+          .orchestrations = std::move(orchestrations),
+          .activities = WorkerDispatcher(options, store, id, filter, std::move(resolve))};
+}
+
+}  // namespace perdure::runtime

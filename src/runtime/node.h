@@ -1,0 +1,30 @@
+// Node: the parts of a runtime that neither wait nor start threads, put together the same way for threads and for a
+// simulator.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <perdure/provider.h>
+#include <perdure/runtime_options.h>
+#include "runtime/node_code.h"
+#include "runtime/orchestration_dispatcher.h"
+#include "runtime/turn_processor.h"
+#include "runtime/worker_dispatcher.h"
+
+namespace perdure::runtime {
+
+struct Node {
+  std::string id;
+  NodeInfo info;  // as the store is told
+  std::shared_ptr<NodeCode> code;
+  std::shared_ptr<TurnProcessor> turns;
+  OrchestrationDispatcher orchestrations;
+  WorkerDispatcher activities;
+};
+
+// Throws std::invalid_argument for options or a registry that make no sense.
+[[nodiscard]] Node make_node(const RuntimeOptions& options, const Capabilities& store, Registry registry,
+                             RandomIds ids);
+
+}  // namespace perdure::runtime

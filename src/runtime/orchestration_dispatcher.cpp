@@ -1,0 +1,417 @@
+#include "runtime/orchestration_dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/check.h"
+
+namespace perdure::runtime {
+
+namespace {
+
+constexpr int kCommitRetries = 5;
+constexpr Milliseconds kFirstCommitRetry{10};  // doubling
+constexpr Milliseconds kRestAfterFailedCommit{50};
+
+template <class Alternative>
+bool is(std::size_t kind) {
+  return orchestration::RequestBody(Alternative{}).index() == kind;
+}
+
+bool will_never_run(const OrchestrationItem& item) {
+  return item.metadata && is_terminal(item.metadata->status) &&
+         item.metadata->status != ExecutionStatus::kContinuedAsNew;
+}
+
+}  // namespace
+
+OrchestrationDispatcher::OrchestrationDispatcher(const RuntimeOptions& options, const Capabilities& store,
+                                                 std::string owner, CapabilityFilter filter, RandomIds ids)
+    : owner_(std::move(owner)),
+      filter_(std::move(filter)),
+      max_turns_(options.orchestration_concurrency),
+      max_locked_(options.max_locked_instances),
+      max_attempts_(options.max_attempts),
+      lock_timeout_(options.orchestrator_lock_timeout),
+      long_poll_(options.long_poll_timeout),
+      logger_(options.logger.with_target(log_target::kOrchestrationDispatcher)),
+      metrics_(options.metrics),
+      ids_(ids),
+      search_(store.wake_ups, options.min_poll_interval),
+      cache_(options.cached_executions, options.cached_bytes) {}
+
+// ---- what is to be done --------------------------------------------------------------------------------------------
+
+std::optional<orchestration::Request> OrchestrationDispatcher::next(Timestamp now) {
+  while (!to_commit_again_.empty() && to_commit_again_.begin()->first <= now) {
+    to_commit_.push_back(to_commit_again_.begin()->second);
+    to_commit_again_.erase(to_commit_again_.begin());
+  }
+  // What frees locks comes before what takes them.
+  if (auto wanted = renew(now)) return wanted;
+  if (auto wanted = commit()) return wanted;
+  if (auto wanted = give_back()) return wanted;
+  if (auto wanted = run_turn()) return wanted;
+  if (auto wanted = read_history()) return wanted;
+  return look_for_work(now);
+}
+
+Timestamp OrchestrationDispatcher::wake_at() const noexcept {
+  Timestamp at = search_.wake_at(room(), suspects_ == 0);
+  if (!renewing_) at = std::min(at, renew_at_);
+  if (!to_commit_again_.empty()) at = std::min(at, to_commit_again_.begin()->first);
+  return at;
+}
+
+orchestration::Request OrchestrationDispatcher::request(Body body, std::vector<JobId> jobs) {
+  const RequestId id = ++last_request_;
+  outstanding_.emplace(id, Outstanding{body.index(), std::move(jobs), {}});
+  return {id, std::move(body)};
+}
+
+std::optional<orchestration::Request> OrchestrationDispatcher::renew(Timestamp now) {
+  if (renewing_ || now < renew_at_) return std::nullopt;
+  orchestration::Renew renewal{.tokens = {}, .extend_for = lock_timeout_};
+  std::vector<JobId> jobs;
+  renew_at_ = Timestamp::max();
+  for (auto& [id, job] : jobs_) {
+    if (job.lease.renew_at() <= now) {
+      renewal.tokens.push_back(job.lease.token());
+      jobs.push_back(id);
+    } else {
+      renew_at_ = std::min(renew_at_, job.lease.renew_at());
+    }
+  }
+  if (jobs.empty()) return std::nullopt;
+  renewing_ = true;
+  return request(std::move(renewal), std::move(jobs));
+}
+
+// One at a time: what becomes ready meanwhile makes up the next one, which is how commits gather under load.
+std::optional<orchestration::Request> OrchestrationDispatcher::commit() {
+  if (committing_ || to_commit_.empty()) return std::nullopt;
+  std::vector<JobId> jobs = std::exchange(to_commit_, {});
+  auto commits = std::make_shared<std::vector<TurnCommit>>();
+  commits->reserve(jobs.size());
+  for (const JobId id : jobs) commits->push_back(std::move(std::get<TurnCommit>(jobs_.at(id).decision.action)));
+  committing_ = true;
+  auto wanted = request(orchestration::Commit{commits}, std::move(jobs));
+  outstanding_.at(wanted.id).commits = std::move(commits);
+  return wanted;
+}
+
+std::optional<orchestration::Request> OrchestrationDispatcher::give_back() {
+  if (to_give_back_.empty()) return std::nullopt;
+  orchestration::GiveBack given;
+  std::vector<JobId> jobs;
+  for (auto& [id, abandon] : to_give_back_) {
+    jobs.push_back(id);
+    given.abandons.push_back(std::move(abandon));
+  }
+  to_give_back_.clear();
+  return request(std::move(given), std::move(jobs));
+}
+
+std::optional<orchestration::Request> OrchestrationDispatcher::run_turn() {
+  if (to_run_.empty() || turns_ == max_turns_) return std::nullopt;
+  const JobId id = to_run_.front();
+  to_run_.pop_front();
+  ++turns_;
+  return request(orchestration::RunTurn{std::move(jobs_.at(id).task)}, {id});
+}
+
+std::optional<orchestration::Request> OrchestrationDispatcher::read_history() {
+  if (to_read_.empty()) return std::nullopt;
+  const JobId id = to_read_.front();
+  to_read_.pop_front();
+  const Job& job = jobs_.at(id);
+  const EventId after = job.task.kept ? job.task.kept->code->last_event_id() : 0;
+  return request(orchestration::ReadHistory{job.lease.token(), after}, {id});
+}
+
+std::optional<orchestration::Request> OrchestrationDispatcher::look_for_work(Timestamp now) {
+  switch (search_.next(now, room(), suspects_ == 0)) {
+    case WorkSearch::Step::kFetch:
+      return request(orchestration::Fetch{fetch_options()});
+    case WorkSearch::Step::kAwait:
+      return request(orchestration::Await{fetch_options(), now + long_poll_});
+    case WorkSearch::Step::kEndWaits:
+      return request(orchestration::EndWaits{});
+    case WorkSearch::Step::kNothing:
+      break;
+  }
+  return std::nullopt;
+}
+
+OrchestrationFetch OrchestrationDispatcher::fetch_options() const {
+  OrchestrationFetch fetch;
+  fetch.limit = room();
+  fetch.lock_timeout = lock_timeout_;
+  fetch.owner = owner_;
+  fetch.filter = filter_;
+  fetch.suspects = {.from_attempts = std::max(max_attempts_ / 2, 1U), .admit = suspects_ == 0};
+  // With a cache most histories are at hand; without one each is needed.
+  fetch.with_history = !cache_.enabled();
+  return fetch;
+}
+
+// ---- what came of it -----------------------------------------------------------------------------------------------
+
+void OrchestrationDispatcher::answer(RequestId id, orchestration::Answer answer, Timestamp now) {
+  const auto found = outstanding_.find(id);
+  PERDURE_CHECK(found != outstanding_.end(), "a request is answered once");
+  Outstanding request = std::move(found->second);
+  outstanding_.erase(found);
+  if (is<orchestration::Fetch>(request.kind)) {
+    fetched(std::get<ProviderResult<OrchestrationBatch>>(std::move(answer)), now);
+  } else if (is<orchestration::Await>(request.kind)) {
+    awaited(std::get<ProviderResult<bool>>(answer), now);
+  } else if (is<orchestration::ReadHistory>(request.kind)) {
+    history_read(request.jobs.front(), std::get<ProviderResult<StoredHistory>>(std::move(answer)));
+  } else if (is<orchestration::RunTurn>(request.kind)) {
+    turn_decided(request.jobs.front(), std::get<TurnDecision>(std::move(answer)));
+  } else if (is<orchestration::Commit>(request.kind)) {
+    committed(request, std::get<std::vector<ProviderResult<CommitAnswer>>>(std::move(answer)), now);
+  } else if (is<orchestration::GiveBack>(request.kind)) {
+    given_back(request, std::get<std::vector<ProviderResult<void>>>(answer));
+  } else if (is<orchestration::Renew>(request.kind)) {
+    renewed(request, std::get<std::vector<ProviderResult<Timestamp>>>(answer), now);
+  }
+}
+
+void OrchestrationDispatcher::fetched(ProviderResult<OrchestrationBatch> batch, Timestamp now) {
+  if (!batch) {
+    const Milliseconds rest = search_.fetch_failed(batch.error(), now);
+    logger_.warn("instances cannot be fetched; trying again later",
+                 {{"error", batch.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
+    return;
+  }
+  const std::size_t suspects_before = suspects_;
+  const std::size_t items = batch->items.size();
+  for (OrchestrationItem& item : batch->items) take_on(std::move(item), batch->now);
+  search_.fetched(items, suspects_ > suspects_before);
+}
+
+void OrchestrationDispatcher::awaited(const ProviderResult<bool>& found, Timestamp now) {
+  if (found) return search_.awaited();
+  const Milliseconds rest = search_.await_failed(found.error(), now);
+  logger_.warn("the store cannot be waited on; trying again later",
+               {{"error", found.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
+}
+
+// A kept execution is used if it has not fallen behind in a way that cannot be caught up. What is going to end without
+// its code needs the whole history.
+void OrchestrationDispatcher::take_on(OrchestrationItem item, Timestamp now) {
+  const JobId id = ++last_job_;
+  Job job{.lease = Lease(item.token, item.locked_until, lock_timeout_),
+          .task = {},
+          .decision = {},
+          .instance = item.instance,
+          .suspect = item.attempt_count > std::max(max_attempts_ / 2, 1U),
+          .retries = 0};
+  renew_at_ = std::min(renew_at_, job.lease.renew_at());
+  if (job.suspect) ++suspects_;
+  auto kept = cache_.take(item.instance);
+  const bool usable = kept && kept->incarnation == item.incarnation && kept->id == item.execution_id && item.metadata &&
+                      item.metadata->status == ExecutionStatus::kRunning && item.attempt_count <= max_attempts_ &&
+                      kept->code->last_event_id() <= item.last_event_id;
+  bool complete = true;
+  if (usable) {
+    complete = kept->code->last_event_id() == item.last_event_id;
+    job.task.kept = std::move(kept);
+  } else {
+    give_up(std::move(kept));
+    if (item.history) {
+      job.task.history = std::move(*item.history);
+    } else {
+      complete = item.last_event_id == 0 || will_never_run(item);
+    }
+  }
+  item.history.reset();
+  job.task.now = now;
+  job.task.entropy = ids_.entropy();
+  job.task.commit_id = ids_.number();
+  job.task.item = std::move(item);
+  jobs_.emplace(id, std::move(job));
+  if (draining_) return give_back_later(id, Milliseconds(0), true);
+  (complete ? to_run_ : to_read_).push_back(id);
+}
+
+void OrchestrationDispatcher::history_read(JobId id, ProviderResult<StoredHistory> history) {
+  Job& job = jobs_.at(id);
+  if (history) {
+    job.task.history = std::move(*history);
+    if (draining_) return give_back_later(id, Milliseconds(0), true);
+    to_run_.push_back(id);
+    return;
+  }
+  logger_.warn("a history cannot be read", {{"instance_id", job.instance}, {"error", history.error().to_string()}});
+  if (history.error().kind() == ProviderErrorKind::kLockLost) return finish(id);
+  give_back_later(id, kRestAfterFailedCommit, history.error().retryable());
+}
+
+void OrchestrationDispatcher::turn_decided(JobId id, TurnDecision decision) {
+  --turns_;
+  Job& job = jobs_.at(id);
+  job.decision = std::move(decision);
+  if (const auto* abandon = std::get_if<Abandon>(&job.decision.action)) {
+    to_give_back_.emplace_back(id, *abandon);
+  } else {
+    to_commit_.push_back(id);
+  }
+}
+
+void OrchestrationDispatcher::committed(Outstanding& request, std::vector<ProviderResult<CommitAnswer>> answers,
+                                        Timestamp now) {
+  committing_ = false;
+  for (std::size_t i = 0; i < request.jobs.size(); ++i) {
+    const TurnCommit& commit = (*request.commits)[i];
+    if (answers[i]) {
+      commit_succeeded(request.jobs[i], commit, *answers[i]);
+    } else {
+      commit_failed(request.jobs[i], commit, answers[i].error(), now);
+    }
+  }
+}
+
+void OrchestrationDispatcher::commit_succeeded(JobId id, const TurnCommit& commit, const CommitAnswer& answer) {
+  Job& job = jobs_.at(id);
+  if (job.decision.report) report(*job.decision.report);
+  for (const EventId activity : commit.cancelled_activities) {
+    effects_.withdrawn.push_back({job.instance, commit.execution_id, activity});
+  }
+  if (answer.more_messages) search_.expect_work();
+  if (job.decision.kept && cache_.enabled()) {
+    for (KeptExecution& old : cache_.put(job.instance, std::move(*job.decision.kept))) {
+      effects_.given_up.push_back(std::move(old));
+    }
+    job.decision.kept.reset();
+  }
+  finish(id);
+}
+
+// The commit id makes it safe to repeat a commit whose fate is unknown. Whatever else is wrong, the execution in memory
+// is not the one in the store any more.
+void OrchestrationDispatcher::commit_failed(JobId id, TurnCommit commit, const ProviderError& error, Timestamp now) {
+  Job& job = jobs_.at(id);
+  if (error.retryable() && job.retries < kCommitRetries) {
+    to_commit_again_.emplace(now + kFirstCommitRetry * (1 << job.retries), id);
+    ++job.retries;
+    job.decision.action = std::move(commit);
+    return;
+  }
+  metrics_.add(metric::kOrchestrationInfrastructureErrors,
+               {{"orchestration_name", job.decision.report ? job.decision.report->name : ""},
+                {"error_category", "infrastructure"}});
+  logger_.warn("a turn could not be committed", {{"instance_id", job.instance}, {"error", error.to_string()}});
+  give_up(std::exchange(job.decision.kept, std::nullopt));
+  if (error.kind() == ProviderErrorKind::kLockLost) return finish(id);
+  give_back_later(id, kRestAfterFailedCommit, false);
+}
+
+void OrchestrationDispatcher::given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers) {
+  for (std::size_t i = 0; i < request.jobs.size(); ++i) {
+    if (!answers[i]) {
+      logger_.warn("an instance could not be given back; its lock will expire",
+                   {{"instance_id", jobs_.at(request.jobs[i]).instance}, {"error", answers[i].error().to_string()}});
+    }
+    finish(request.jobs[i]);
+  }
+}
+
+void OrchestrationDispatcher::renewed(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers,
+                                      Timestamp now) {
+  renewing_ = false;
+  for (std::size_t i = 0; i < request.jobs.size(); ++i) {
+    const auto job = jobs_.find(request.jobs[i]);
+    if (job == jobs_.end()) continue;  // committed meanwhile
+    Lease& lease = job->second.lease;
+    if (answers[i]) {
+      lease.renewed(*answers[i]);
+    } else if (answers[i].error().retryable()) {
+      lease.renew_failed(now);
+    } else {
+      lease.lose();  // its commit will say so
+    }
+    renew_at_ = std::min(renew_at_, lease.renew_at());
+  }
+}
+
+// ---- jobs ----------------------------------------------------------------------------------------------------------
+
+void OrchestrationDispatcher::give_back_later(JobId id, Milliseconds delay, bool ignore_attempt) {
+  Job& job = jobs_.at(id);
+  give_up(std::exchange(job.task.kept, std::nullopt));
+  to_give_back_.emplace_back(id, Abandon{job.lease.token(), delay, ignore_attempt});
+}
+
+void OrchestrationDispatcher::give_up(std::optional<KeptExecution> kept) {
+  if (kept) effects_.given_up.push_back(std::move(*kept));
+}
+
+void OrchestrationDispatcher::finish(JobId id) {
+  const auto job = jobs_.find(id);
+  give_up(std::exchange(job->second.decision.kept, std::nullopt));
+  if (job->second.suspect) --suspects_;
+  jobs_.erase(job);
+}
+
+OrchestrationEffects OrchestrationDispatcher::take_effects() {
+  return std::exchange(effects_, {});
+}
+
+void OrchestrationDispatcher::drain() {
+  if (std::exchange(draining_, true)) return;
+  search_.stop();
+  for (const JobId id : std::exchange(to_read_, {})) give_back_later(id, Milliseconds(0), true);
+  for (const JobId id : std::exchange(to_run_, {})) give_back_later(id, Milliseconds(0), true);
+}
+
+// ---- counting ------------------------------------------------------------------------------------------------------
+
+void OrchestrationDispatcher::report(const TurnReport& turn) const {
+  if (turn.began) {
+    const char* initiated_by =
+        turn.execution > kFirstExecutionId ? "continueAsNew" : (turn.has_parent ? "suborchestration" : "client");
+    metrics_.add(metric::kOrchestrationStarts,
+                 {{"orchestration_name", turn.name}, {"version", turn.version}, {"initiated_by", initiated_by}});
+  }
+  if (turn.status != ExecutionStatus::kRunning) report_end(turn);
+}
+
+void OrchestrationDispatcher::report_end(const TurnReport& turn) const {
+  const bool continued = turn.status == ExecutionStatus::kContinuedAsNew;
+  const char* status = turn.error ? "failed" : (continued ? "continuedAsNew" : "success");
+  const char* turns = turn.turns <= 5 ? "1-5" : turn.turns <= 10 ? "6-10" : turn.turns <= 50 ? "11-50" : "50+";
+  metrics_.add(
+      metric::kOrchestrationCompletions,
+      {{"orchestration_name", turn.name}, {"version", turn.version}, {"status", status}, {"final_turn_count", turns}});
+  metrics_.observe(metric::kOrchestrationDuration,
+                   {{"orchestration_name", turn.name}, {"version", turn.version}, {"status", status}},
+                   static_cast<double>((turn.now - turn.started_at).count()) / 1'000.0);
+  metrics_.observe(metric::kOrchestrationTurns, {{"orchestration_name", turn.name}}, static_cast<double>(turn.turns));
+  metrics_.observe(metric::kOrchestrationHistorySize, {{"orchestration_name", turn.name}},
+                   static_cast<double>(turn.events));
+  if (turn.poisoned) metrics_.add(metric::kOrchestrationPoison);
+  if (continued) metrics_.add(metric::kOrchestrationContinueAsNew, {{"orchestration_name", turn.name}});
+  if (!turn.error) return;
+  const std::string_view category = perdure::category(*turn.error);
+  const bool application = std::holds_alternative<ApplicationError>(*turn.error);
+  metrics_.add(metric::kOrchestrationFailures,
+               {{"orchestration_name", turn.name},
+                {"version", turn.version},
+                {"error_type", application ? "app_error" : std::string(category) + "_error"},
+                {"error_category", category}});
+  if (std::holds_alternative<ConfigurationError>(*turn.error)) {
+    metrics_.add(metric::kOrchestrationConfigurationErrors,
+                 {{"orchestration_name", turn.name}, {"error_category", category}});
+  }
+  logger_.log(application ? LogLevel::kWarn : LogLevel::kError, "an orchestration failed",
+              {{"instance_id", turn.instance},
+               {"orchestration_name", turn.name},
+               {"orchestration_version", turn.version},
+               {"error_category", category},
+               {"error", describe(*turn.error)}});
+}
+
+}  // namespace perdure::runtime

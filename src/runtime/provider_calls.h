@@ -1,0 +1,79 @@
+// ProviderCalls: a store as a node calls it. What a provider throws, and answers of the wrong length, become errors;
+// each call is timed and its errors are counted.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <perdure/metrics.h>
+#include <perdure/provider.h>
+#include <perdure/provider_error.h>
+
+namespace perdure::runtime {
+
+class ProviderCalls {
+ public:
+  ProviderCalls(std::shared_ptr<Provider> store, Metrics metrics)
+      : store_(std::move(store)), metrics_(std::move(metrics)) {}
+
+  [[nodiscard]] Provider& store() const noexcept { return *store_; }
+
+  // A call with one answer.
+  template <class Call>
+  auto one(std::string_view operation, Call call) const -> decltype(call()) {
+    const auto begin = start();
+    auto answer = guarded(call, [](const ProviderError& error) { return decltype(call())(error); });
+    finish(operation, begin, answer ? nullptr : &answer.error());
+    return answer;
+  }
+
+  // A call with an outcome for each of `expected` elements. It counts as failed if the first one did.
+  template <class Call>
+  auto batch(std::string_view operation, std::size_t expected, Call call) const -> decltype(call()) {
+    using Answers = decltype(call());
+    const auto all = [&](const ProviderError& error) { return Answers(expected, typename Answers::value_type(error)); };
+    const auto begin = start();
+    Answers answers = guarded(call, all);
+    if (answers.size() != expected) {
+      answers = all({ProviderErrorKind::kStoreFailed, "the provider answered " + std::to_string(answers.size()) +
+                                                          " outcomes for " + std::to_string(expected) + " elements"});
+    }
+    finish(operation, begin, answers.empty() || answers.front() ? nullptr : &answers.front().error());
+    return answers;
+  }
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  template <class Call, class Fail>
+  static auto guarded(Call& call, Fail fail) -> decltype(call()) {
+    try {
+      return call();
+    } catch (const std::exception& error) {
+      return fail({ProviderErrorKind::kStoreFailed, "the provider threw an exception: " + std::string(error.what())});
+    } catch (...) {
+      return fail({ProviderErrorKind::kStoreFailed, "the provider threw something that is not a std::exception"});
+    }
+  }
+  [[nodiscard]] Time start() const { return metrics_.enabled() ? std::chrono::steady_clock::now() : Time(); }
+  void finish(std::string_view operation, Time begin, const ProviderError* error) const {
+    if (!metrics_.enabled()) return;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    metrics_.observe(metric::kProviderOperationDuration,
+                     {{"operation", operation}, {"status", error ? "error" : "success"}}, seconds.count());
+    if (error) {
+      metrics_.add(metric::kProviderErrors, {{"operation", operation}, {"error_type", to_string(error->kind())}});
+    }
+  }
+
+  std::shared_ptr<Provider> store_;
+  Metrics metrics_;
+};
+
+}  // namespace perdure::runtime

@@ -1,0 +1,220 @@
+#include <perdure/runtime.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/activity_threads.h"
+#include "runtime/dispatcher_threads.h"
+#include "runtime/node.h"
+
+namespace perdure {
+
+// The parts that are put together here.
+namespace orchestration = runtime::orchestration;
+namespace worker = runtime::worker;
+using runtime::ActivityThreads;
+using runtime::DispatcherThreads;
+using runtime::Node;
+using runtime::NodeCode;
+using runtime::OrchestrationDispatcher;
+using runtime::OrchestrationEffects;
+using runtime::ProviderCalls;
+using runtime::RandomIds;
+using runtime::RunId;
+using runtime::WithdrawnActivity;
+using runtime::WorkerDispatcher;
+
+namespace {
+
+using OrchestrationThreads = DispatcherThreads<OrchestrationDispatcher, orchestration::Request, orchestration::Answer>;
+using WorkerThreads = DispatcherThreads<WorkerDispatcher, worker::Request, worker::Answer>;
+
+// Beside the turns: one thread that waits for work, one that commits, one that renews locks.
+constexpr std::size_t kThreadsBesideTurns = 3;
+constexpr std::size_t kWorkerThreads = 3;
+
+std::chrono::steady_clock::time_point after(Milliseconds time) {
+  constexpr Milliseconds kLongest = std::chrono::hours(24 * 365);  // the clock must not wrap
+  return std::chrono::steady_clock::now() + std::min(time, kLongest);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::shared_ptr<Provider> checked(std::shared_ptr<Provider> store) {
+  if (!store) throw std::invalid_argument("a runtime needs a provider, not a null pointer");
+  return store;
+}
+
+}  // namespace
+
+class Runtime::Threads {
+ public:
+  Threads(std::shared_ptr<Provider> store, Registry registry, RuntimeOptions options)
+      : store_(checked(std::move(store))), options_(std::move(options)) {
+    if (!options_.clock) options_.clock = std::make_shared<SystemClock>();
+    Node node = runtime::make_node(options_, store_->capabilities(), std::move(registry), RandomIds::from_device());
+    id_ = node.id;
+    code_ = node.code;
+    const auto registered =
+        ProviderCalls(store_, options_.metrics).one("register_node", [&] { return store_->register_node(node.info); });
+    if (!registered) registered.error().raise();
+    log_start(node);
+    start(std::move(node));
+  }
+
+  void shutdown(Milliseconds timeout) {
+    const std::scoped_lock lock(shutdown_mutex_);
+    if (std::exchange(down_, true)) return;
+    const auto deadline = after(timeout);
+    turns_->with([](OrchestrationDispatcher& dispatcher, Timestamp) { dispatcher.drain(); });
+    activities_->with([](WorkerDispatcher& dispatcher, Timestamp) { dispatcher.drain(); });
+    const auto is_idle = [](const auto& dispatcher) { return dispatcher.idle(); };
+    bool clean = activities_->wait_until(deadline, is_idle);
+    if (!clean) {
+      activities_->with([](WorkerDispatcher& dispatcher, Timestamp now) { dispatcher.stop_all(now); });
+      clean = activities_->wait_until(after(std::min(timeout, options_.activity_cancellation_grace_period)), is_idle);
+    }
+    const bool turned = turns_->wait_until(std::max(deadline, after(kLastCommits)), is_idle);
+    close(clean && turned);
+    const auto removed =
+        ProviderCalls(store_, options_.metrics).one("remove_node", [&] { return store_->remove_node(id_); });
+    if (!removed) {
+      options_.logger.warn("the node could not be signed off",
+                           {{"node_id", id_}, {"error", removed.error().to_string()}});
+    }
+    options_.logger.info("runtime stopped", {{"node_id", id_}});
+  }
+
+  void set_version_policy(std::string_view orchestration, VersionPolicy policy) {
+    code_->set_version_policy(orchestration, policy);
+  }
+  [[nodiscard]] const std::string& id() const noexcept { return id_; }
+  [[nodiscard]] Milliseconds shutdown_timeout() const noexcept { return options_.shutdown_timeout; }
+  [[nodiscard]] bool idle() const {
+    const auto resting = [](const auto& dispatcher, Timestamp) { return dispatcher.resting(); };
+    return turns_->with(resting) && activities_->with(resting);
+  }
+
+ private:
+  // What a turn or a commit that is under way may take when a shutdown has no patience.
+  static constexpr Milliseconds kLastCommits{200};
+
+  void log_start(const Node& node) const {
+    const std::string version = node.info.engine_version.to_string();
+    options_.logger.info("runtime started",
+                         {{"node_id", id_}, {"engine_version", version}, {"provider", store_->name()}});
+    options_.logger.info(
+        "capability filter configured",
+        {{"supported_range", runtime::to_text(node.info.filter.engine_versions)},
+         {"orchestrations", node.info.filter.orchestrations.empty() ? "any" : joined(node.info.filter.orchestrations)},
+         {"activities", node.info.filter.activities.empty() ? "any" : joined(node.info.filter.activities)}});
+  }
+
+  void start(Node node) {
+    turns_ = std::make_shared<OrchestrationThreads>(std::move(node.orchestrations), store_, options_.clock);
+    activities_ = std::make_shared<WorkerThreads>(std::move(node.activities), store_, options_.clock);
+    const std::weak_ptr<WorkerThreads> workers = activities_;
+    const ProviderCalls calls(store_, options_.metrics);
+    running_ = std::make_shared<ActivityThreads>(
+        options_.worker_concurrency, store_, options_.logger,
+        ActivityThreads::Reports{.ended =
+                                     [workers](RunId run, ActivityOutcome outcome) {
+                                       if (const auto alive = workers.lock()) {
+                                         alive->with([&](WorkerDispatcher& d, Timestamp now) {
+                                           d.ended(run, std::move(outcome), now);
+                                         });
+                                       }
+                                     },
+                                 .returned =
+                                     [workers](RunId run) {
+                                       if (const auto alive = workers.lock()) {
+                                         alive->with([&](WorkerDispatcher& d, Timestamp) { d.returned(run); });
+                                       }
+                                     }});
+    activities_->start(kWorkerThreads, [calls, runner = running_](worker::RequestBody body) {
+      return worker::perform(calls, *runner, std::move(body));
+    });
+    turns_->start(
+        options_.orchestration_concurrency + kThreadsBesideTurns,
+        [calls, turns = node.turns](orchestration::RequestBody body) {
+          return orchestration::perform(calls, *turns, std::move(body));
+        },
+        [workers](OrchestrationDispatcher& dispatcher) { return outside(dispatcher.take_effects(), workers); });
+  }
+
+  // What follows from an answer while the dispatcher is not locked: user code is destroyed, activities are stopped.
+  static std::function<void()> outside(OrchestrationEffects effects, const std::weak_ptr<WorkerThreads>& workers) {
+    if (effects.given_up.empty() && effects.withdrawn.empty()) return nullptr;
+    auto shared = std::make_shared<OrchestrationEffects>(std::move(effects));
+    return [shared, workers] {
+      shared->given_up.clear();
+      const auto alive = workers.lock();
+      if (!alive || shared->withdrawn.empty()) return;
+      alive->with([&](WorkerDispatcher& dispatcher, Timestamp now) {
+        for (const WithdrawnActivity& activity : shared->withdrawn) dispatcher.withdrawn(activity, now);
+      });
+    };
+  }
+
+  void close(bool clean) {
+    const auto stuck =
+        activities_->with([](const WorkerDispatcher& dispatcher, Timestamp) { return dispatcher.running_names(); });
+    const auto deadline = after(clean ? kPatience : kLastCommits);
+    const bool turns_ended = turns_->close(deadline);
+    const bool activities_ended = activities_->close(deadline);
+    running_->close(stuck.empty() ? deadline : std::chrono::steady_clock::now());
+    if (stuck.empty() && turns_ended && activities_ended) return;
+    options_.logger.error("the runtime stopped, but left threads behind that do not return from user code",
+                          {{"node_id", id_}, {"activities", joined(stuck)}, {"turns", turns_ended ? "no" : "yes"}});
+    if (options_.abort_if_stuck) std::abort();
+  }
+
+  // For threads that have nothing left to do; only a machine that stands still needs it.
+  static constexpr Milliseconds kPatience{10'000};
+
+  std::shared_ptr<Provider> store_;
+  RuntimeOptions options_;
+  std::string id_;
+  std::shared_ptr<NodeCode> code_;
+  std::shared_ptr<OrchestrationThreads> turns_;
+  std::shared_ptr<WorkerThreads> activities_;
+  std::shared_ptr<ActivityThreads> running_;
+  std::mutex shutdown_mutex_;
+  bool down_ = false;
+};
+
+Runtime::Runtime(std::shared_ptr<Provider> store, Registry registry, RuntimeOptions options)
+    : threads_(std::make_unique<Threads>(std::move(store), std::move(registry), std::move(options))) {}
+
+Runtime::~Runtime() {
+  shutdown();
+}
+
+void Runtime::shutdown(Milliseconds timeout) {
+  threads_->shutdown(timeout);
+}
+
+void Runtime::shutdown() {
+  threads_->shutdown(threads_->shutdown_timeout());
+}
+
+void Runtime::set_version_policy(std::string_view orchestration, VersionPolicy policy) {
+  threads_->set_version_policy(orchestration, policy);
+}
+
+const std::string& Runtime::node_id() const noexcept {
+  return threads_->id();
+}
+
+bool Runtime::idle() const {
+  return threads_->idle();
+}
+
+}  // namespace perdure

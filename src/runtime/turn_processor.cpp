@@ -1,0 +1,412 @@
+#include "runtime/turn_processor.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "model/event_codec.h"
+#include "model/message_codec.h"
+#include "replay/intake.h"
+#include "replay/turn_end.h"
+#include "runtime/turn_commit_builder.h"
+
+namespace perdure::runtime {
+
+namespace {
+
+// What can never work here may work on another node, or after the next deployment.
+constexpr Milliseconds kRestOfUnusable{1'000};
+
+bool has_kind(const OrchestrationItem& item, MessageKind kind) {
+  return std::any_of(item.messages.begin(), item.messages.end(),
+                     [kind](const QueuedMessage& message) { return message.record.kind == kind; });
+}
+
+// As much of a history as can be read, in front of the first record that cannot.
+std::vector<Event> readable_front(const StoredHistory& history) {
+  std::vector<Event> events;
+  for (const EventRecord& record : history.events) {
+    try {
+      events.push_back(decode_event(record));
+    } catch (const DecodeError&) {
+      break;
+    }
+  }
+  return events;
+}
+
+KeyValueSnapshot snapshot_of(const StoredHistory& history) {
+  KeyValueSnapshot snapshot;
+  for (const KeyValue& entry : history.key_values)
+    snapshot.emplace(entry.key, StoredValue{entry.value, entry.updated_at});
+  return snapshot;
+}
+
+// The end that somebody asked for, which needs no code. A terminate has precedence.
+std::optional<ErrorDetails> requested_end(const std::vector<Message>& messages) {
+  std::optional<ErrorDetails> end;
+  for (const Message& message : messages) {
+    if (const auto* terminate = std::get_if<messages::TerminateInstance>(&message.body)) {
+      return ApplicationError{ApplicationErrorKind::kTerminated, terminate->reason, false};
+    }
+    const auto* cancel = std::get_if<messages::CancelInstance>(&message.body);
+    if (cancel && !end) end = ApplicationError{ApplicationErrorKind::kCancelled, cancel->reason, false};
+  }
+  return end;
+}
+
+std::string to_text(const std::optional<SemanticVersion>& version) {
+  return version ? version->to_string() : "latest";
+}
+
+class TraceLog final : public TraceSink {
+ public:
+  TraceLog(const Logger& logger, const OrchestrationItem& item, ExecutionId execution, std::string name)
+      : logger_(logger),
+        item_(item),
+        execution_(std::to_string(execution)),
+        name_(std::move(name)),
+        version_(item.metadata && item.metadata->version ? item.metadata->version->to_string() : "") {}
+
+  void trace(LogLevel level, std::string_view message) noexcept override {
+    logger_.log(level, message,
+                {{"instance_id", item_.instance},
+                 {"execution_id", execution_},
+                 {"orchestration_name", name_},
+                 {"orchestration_version", version_}});
+  }
+
+ private:
+  const Logger& logger_;
+  const OrchestrationItem& item_;
+  std::string execution_;
+  std::string name_;
+  std::string version_;  // unknown in the first turn
+};
+
+}  // namespace
+
+std::string to_text(const std::vector<VersionRange>& ranges) {
+  std::string text;
+  for (const VersionRange& range : ranges) text += (text.empty() ? "" : ", ") + range.to_string();
+  return text;
+}
+
+// A task while it is worked on.
+struct TurnProcessor::Turn {
+  explicit Turn(TurnTask of)
+      : task(std::move(of)), messages(decode_queued_messages(task.item.messages)), execution(task.item.execution_id) {
+    // The next execution begins with nothing but the values; the history that came along is its predecessor's.
+    begins_next = task.item.metadata && task.item.metadata->status == ExecutionStatus::kContinuedAsNew;
+    if (begins_next) {
+      ++execution;
+    } else {
+      history = decode_stored_history(task.history);
+    }
+  }
+
+  [[nodiscard]] const OrchestrationItem& item() const { return task.item; }
+  [[nodiscard]] std::string name() const {
+    if (item().metadata) return item().metadata->name;
+    return item().messages.empty() ? std::string() : item().messages.front().record.name;
+  }
+
+  TurnTask task;
+  DecodedMessages messages;
+  DecodedHistory history;
+  ExecutionId execution;
+  bool begins_next = false;
+  bool poisoned = false;
+};
+
+TurnProcessor::TurnProcessor(const RuntimeOptions& options, std::shared_ptr<TurnExecutor> executor)
+    : max_attempts_(options.max_attempts),
+      backoff_(options.unregistered_backoff),
+      pin_(options.engine_version),
+      supported_(options.supported_replay_versions),
+      executor_(std::move(executor)),
+      logger_(options.logger.with_target(log_target::kOrchestrationDispatcher)),
+      traces_(options.logger.with_target(log_target::kOrchestration)),
+      metrics_(options.metrics) {
+  if (supported_.empty()) supported_.push_back({{0, 0, 0}, options.engine_version.value_or(engine_version())});
+}
+
+TurnDecision TurnProcessor::process(TurnTask task) const noexcept {
+  const LockToken token = task.item.token;
+  const std::string instance = task.item.instance;
+  try {
+    Turn turn(std::move(task));
+    return decide(turn);
+  } catch (const std::exception& error) {
+    logger_.error("a turn failed inside the engine; the instance is given back",
+                  {{"instance_id", instance}, {"error", error.what()}});
+    return {
+        .action = Abandon{.token = token, .delay = kRestOfUnusable, .ignore_attempt = false}, .kept = {}, .report = {}};
+  }
+}
+
+// The order of the checks is the contract: what has ended is not touched; what was tried too often ends, whatever else
+// is wrong with it; and only then everything that deserves another try.
+TurnDecision TurnProcessor::decide(Turn& turn) const {
+  const OrchestrationItem& item = turn.item();
+  const bool continues = turn.begins_next && has_kind(item, MessageKind::kContinueAsNew);
+  if (item.metadata && is_terminal(item.metadata->status) && !turn.begins_next) {
+    return drop_batch(turn, "messages for an instance that has ended are dropped");
+  }
+  if (turn.begins_next && !continues) return lost_continuation(turn);
+  // A cancel and a terminate are honoured where nothing else can be done any more.
+  const bool exhausted = item.attempt_count > max_attempts_;
+  if (exhausted || !turn.messages.undecodable.empty() || turn.history.error) {
+    if (auto request = requested_end(turn.messages.messages)) return end(turn, std::move(*request));
+  }
+  if (exhausted) return poison(turn);
+  if (!is_supported(turn)) {
+    metrics_.add(metric::kOrchestrationIncompatibleVersionAbandoned);
+    const std::string pinned = item.metadata->pinned_version->to_string();
+    warn(turn,
+         "the execution is pinned to engine version " + pinned + ", which this node does not replay; it is given back",
+         "supported_range", runtime::to_text(supported_));
+    return give_back(turn, kRestOfUnusable);
+  }
+  if (!turn.messages.undecodable.empty()) {
+    warn(turn, "a message cannot be decoded; the instance is given back", "error",
+         turn.messages.undecodable.front().error);
+    return give_back(turn, kRestOfUnusable);
+  }
+  if (turn.history.error) {
+    warn(turn, "the history cannot be decoded; the instance is given back", "error", *turn.history.error);
+    return give_back(turn, kRestOfUnusable);
+  }
+  return run(turn);
+}
+
+bool TurnProcessor::is_supported(const Turn& turn) const {
+  const auto& metadata = turn.item().metadata;
+  // An execution that begins here is pinned to this engine: nothing of another version is replayed.
+  if (!metadata || !metadata->pinned_version || turn.begins_next) return true;
+  return std::any_of(supported_.begin(), supported_.end(),
+                     [&](const VersionRange& range) { return range.contains(*metadata->pinned_version); });
+}
+
+// ---- the normal way ------------------------------------------------------------------------------------------------
+
+TurnDecision TurnProcessor::run(Turn& turn) const {
+  const OrchestrationItem& item = turn.item();
+  auto& kept = turn.task.kept;
+  if (kept) {
+    kept->code->catch_up(turn.history.events);
+  } else {
+    auto opened = executor_->open({.instance = item.instance,
+                                   .execution = turn.execution,
+                                   .history = turn.history.events,
+                                   .messages = turn.messages.messages,
+                                   .key_values = snapshot_of(turn.task.history)});
+    if (const auto* missing = std::get_if<NotRegistered>(&opened)) return without_handler(turn, *missing);
+    if (std::holds_alternative<NothingToRun>(opened)) {
+      return drop_batch(turn, "messages for an instance that does not exist are dropped");
+    }
+    kept.emplace();
+    // The commit of the first turn makes the instance.
+    kept->incarnation = item.metadata ? item.incarnation : turn.task.commit_id;
+    kept->id = turn.execution;
+    kept->started_at = turn.history.events.empty() ? turn.task.now : turn.history.events.front().time;
+    kept->code = std::move(std::get<std::unique_ptr<OpenExecution>>(opened));
+  }
+  TraceLog traces(traces_, item, turn.execution, turn.name());
+  const TurnOutcome outcome = kept->code->run_turn(
+      {.now = turn.task.now, .entropy = turn.task.entropy, .messages = turn.messages.messages, .traces = &traces});
+  log_ignored(turn, outcome.ignored);
+  TurnDecision decision = commit(turn, outcome);
+  if (outcome.status == ExecutionStatus::kRunning) decision.kept = std::move(kept);
+  return decision;
+}
+
+TurnDecision TurnProcessor::commit(Turn& turn, const TurnOutcome& outcome) const {
+  const OrchestrationItem& item = turn.item();
+  TurnCommit commit;
+  commit.token = item.token;
+  commit.commit_id = turn.task.commit_id;
+  // Without events there is no next execution yet: the batch is dropped in the one that is there.
+  commit.execution_id = outcome.events.empty() ? item.execution_id : turn.execution;
+  commit.consumed.reserve(item.messages.size());
+  for (const QueuedMessage& message : item.messages) commit.consumed.push_back(message.id);
+  add_outcome(commit, outcome, pin_);
+  TurnDecision decision{.action = {}, .kept = {}, .report = {}};
+  if (!outcome.events.empty()) {
+    const auto* started = std::get_if<events::OrchestrationStarted>(&outcome.events.front().body);
+    decision.report = TurnReport{
+        .instance = item.instance,
+        .name = started ? started->name : turn.name(),
+        .version = commit.started ? to_text(commit.started->version)
+                                  : to_text(item.metadata ? item.metadata->version : std::nullopt),
+        .execution = turn.execution,
+        .started_at = turn.task.kept ? turn.task.kept->started_at : turn.task.now,
+        .now = turn.task.now,
+        .turns = outcome.events.back().turn,
+        .events = outcome.events.back().id,
+        .began = started != nullptr,
+        .has_parent = started && started->parent.has_value(),
+        .poisoned = turn.poisoned,
+        .status = outcome.status,
+        .error = outcome.error,
+    };
+  }
+  decision.action = std::move(commit);
+  return decision;
+}
+
+// ---- other ways ----------------------------------------------------------------------------------------------------
+
+// A cancel and a terminate need no code; everything else waits for the node that has it.
+TurnDecision TurnProcessor::without_handler(Turn& turn, const NotRegistered& missing) const {
+  if (auto request = requested_end(turn.messages.messages)) return end(turn, std::move(*request));
+  const std::uint32_t attempt = turn.item().attempt_count;
+  const Milliseconds delay = backoff_.after(attempt);
+  metrics_.add(metric::kUnregisteredBackoff, {{"kind", "orchestration"}});
+  logger_.warn("no handler is registered for the orchestration; the instance is given back",
+               {{"instance_id", turn.item().instance},
+                {"orchestration_name", missing.name},
+                {"orchestration_version", to_text(missing.version)},
+                {"attempt_count", std::to_string(attempt)},
+                {"max_attempts", std::to_string(max_attempts_)},
+                {"remaining_attempts", std::to_string(max_attempts_ - attempt)},
+                {"backoff_ms", std::to_string(delay.count())}});
+  return give_back(turn, delay);
+}
+
+TurnDecision TurnProcessor::poison(Turn& turn) const {
+  const OrchestrationItem& item = turn.item();
+  turn.poisoned = true;
+  if (!is_supported(turn)) {
+    return end(turn, ConfigurationError{ConfigurationErrorKind::kIncompatibleVersion, turn.name(),
+                                        "instance '" + item.instance + "' is pinned to engine version " +
+                                            item.metadata->pinned_version->to_string() + ", but this node replays " +
+                                            runtime::to_text(supported_) +
+                                            ": run a node of that version, or widen supported_replay_versions"});
+  }
+  PoisonError error;
+  error.instance = item.instance;
+  error.execution_id = turn.execution;
+  error.attempts = item.attempt_count;
+  error.max_attempts = max_attempts_;
+  if (turn.history.error) {
+    error.subject = PoisonSubject::kUndecodableHistory;
+    error.message = *turn.history.error;
+  } else if (!turn.messages.undecodable.empty()) {
+    error.message = turn.messages.undecodable.front().error;
+  } else {
+    for (const Message& message : turn.messages.messages) {
+      error.message += (error.message.empty() ? "" : ", ") + std::string(kind_name(message.body));
+    }
+  }
+  warn(turn, "the instance was fetched too often without a commit; it ends as poison", "messages", error.message);
+  return end(turn, std::move(error));
+}
+
+// The continuation is queued by the commit that ends an execution, so it can be missing only if it was lost.
+TurnDecision TurnProcessor::lost_continuation(Turn& turn) const {
+  return end(turn, InfrastructureError{"continue_as_new",
+                                       "instance '" + turn.item().instance +
+                                           "' was to continue as new, but its continuation is gone: start it again",
+                                       false});
+}
+
+// Ends the execution without its code.
+TurnDecision TurnProcessor::end(Turn& turn, ErrorDetails error) const {
+  const OrchestrationItem& item = turn.item();
+  turn.task.kept.reset();
+  HistoryFacts facts;
+  std::vector<Message> messages = std::move(turn.messages.messages);
+  std::vector<Event> stored =
+      turn.begins_next ? std::vector<Event>()
+                       : (turn.history.error ? readable_front(turn.task.history) : std::move(turn.history.events));
+  bool damaged = turn.history.error.has_value();
+  for (const Event& event : stored) {
+    if (facts.problem_with(event)) {
+      damaged = true;
+      break;
+    }
+    facts.record(event);
+  }
+  const EventId first_unknown = facts.next_event_id();
+  if (damaged) {
+    const TurnNumber last_turn = turn.task.history.events.empty() ? 0 : turn.task.history.events.back().turn;
+    facts.stop_at_damage(
+        Event{.id = item.last_event_id, .turn = last_turn, .time = {}, .engine_version = {}, .body = {}});
+    messages.clear();  // nothing but the end can be written behind damage
+  } else if (!facts.started() && !find_start(messages)) {
+    // A start that cannot be decoded, or one that was lost: what is known of it stands in for it.
+    std::optional<ParentLink> parent;
+    for (const Event& event : readable_front(turn.task.history)) {
+      if (const auto* started = std::get_if<events::OrchestrationStarted>(&event.body)) parent = started->parent;
+    }
+    messages.insert(messages.begin(),
+                    Message{item.instance, std::nullopt, std::nullopt,
+                            messages::StartOrchestration{turn.name(), std::nullopt, std::nullopt, parent}});
+  }
+  TurnOutcome outcome = end_without_code({.instance = item.instance,
+                                          .execution = turn.execution,
+                                          .now = turn.task.now,
+                                          .messages = std::move(messages),
+                                          .error = std::move(error)},
+                                         facts);
+  if (damaged) {
+    // Any of the lost events may have scheduled an activity; what none did is not found and costs nothing.
+    for (EventId id = first_unknown; id <= item.last_event_id; ++id) outcome.cancelled_activities.push_back(id);
+    const bool link_lost = !facts.parent() && item.metadata && item.metadata->parent;
+    if (link_lost) {
+      outcome.messages.push_back({*item.metadata->parent, std::nullopt, std::nullopt,
+                                  messages::SubOrchestrationFailed{0, *outcome.error, item.instance}});
+    }
+  }
+  log_ignored(turn, outcome.ignored);
+  return commit(turn, outcome);
+}
+
+TurnDecision TurnProcessor::drop_batch(Turn& turn, std::string_view why) const {
+  std::string kinds;
+  for (const Message& message : turn.messages.messages)
+    kinds += (kinds.empty() ? "" : ", ") + std::string(kind_name(message.body));
+  for (const UndecodableMessage& message : turn.messages.undecodable)
+    kinds += (kinds.empty() ? "" : ", ") + message.error;
+  warn(turn, why, "messages", kinds);
+  TurnCommit commit;
+  commit.token = turn.item().token;
+  commit.commit_id = turn.task.commit_id;
+  commit.execution_id = turn.item().execution_id;
+  for (const QueuedMessage& message : turn.item().messages) commit.consumed.push_back(message.id);
+  // What has ended has told its own parent already, so even a start that is delivered again does no harm.
+  for (const Message& message : turn.messages.messages) {
+    if (const auto refusal = refusal_of(message, std::nullopt)) commit.messages.push_back(encode_message(*refusal));
+  }
+  return {.action = std::move(commit), .kept = {}, .report = {}};
+}
+
+TurnDecision TurnProcessor::give_back(const Turn& turn, Milliseconds delay) const {
+  return {
+      .action = Abandon{.token = turn.item().token, .delay = delay, .ignore_attempt = false}, .kept = {}, .report = {}};
+}
+
+// ---- logging -------------------------------------------------------------------------------------------------------
+
+void TurnProcessor::warn(const Turn& turn, std::string_view message, std::string_view key,
+                         const std::string& value) const {
+  if (!logger_.enabled(LogLevel::kWarn)) return;
+  const std::string execution = std::to_string(turn.execution);
+  const std::string attempts = std::to_string(turn.item().attempt_count);
+  const std::string name = turn.name();
+  std::vector<LogField> fields{{"instance_id", turn.item().instance},
+                               {"execution_id", execution},
+                               {"orchestration_name", name},
+                               {"attempt_count", attempts}};
+  if (!key.empty()) fields.push_back({key, value});
+  logger_.log(LogLevel::kWarn, message, fields);
+}
+
+void TurnProcessor::log_ignored(const Turn& turn, const std::vector<IgnoredMessage>& ignored) const {
+  for (const IgnoredMessage& message : ignored) {
+    warn(turn, "a message has no effect: " + std::string(to_string(message.reason)), "message", message.what);
+  }
+}
+
+}  // namespace perdure::runtime

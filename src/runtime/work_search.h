@@ -1,0 +1,103 @@
+// WorkSearch: how a dispatcher looks for work: fetch while there is some, then wait to be woken, and leave a store that
+// answers errors alone for a while.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <perdure/provider_error.h>
+#include <perdure/types.h>
+#include "runtime/error_backoff.h"
+
+namespace perdure::runtime {
+
+class WorkSearch {
+ public:
+  enum class Step : std::uint8_t { kNothing, kFetch, kAwait, kEndWaits };
+
+  // `wake_ups`: the store ends waits by itself. `min_poll`: how often one is asked that does not.
+  WorkSearch(bool wake_ups, Milliseconds min_poll) : wake_ups_(wake_ups), min_poll_(min_poll) {}
+
+  // What to do now. `room` is how many items could be taken; `suspects` whether a suspect may be among them.
+  [[nodiscard]] Step next(Timestamp now, std::size_t room, bool suspects) {
+    if (awaiting_) {
+      if (!is_stale(suspects) || now < end_waits_at_) return Step::kNothing;
+      // The wait may not have begun where it is carried out, and then misses this; so it is repeated.
+      constexpr Milliseconds kAgain{10};
+      end_waits_at_ = now + kAgain;
+      return Step::kEndWaits;
+    }
+    if (stopped_ || fetching_ || room == 0 || now < look_at_) return Step::kNothing;
+    if (expect_work_) {
+      fetching_ = true;
+      limit_ = room;
+      return Step::kFetch;
+    }
+    if (!wake_ups_) {
+      look_at_ = now + min_poll_;
+      expect_work_ = true;
+      return Step::kNothing;
+    }
+    awaiting_ = true;
+    awaits_suspects_ = suspects;
+    return Step::kAwait;
+  }
+  // When next() may say something else, answers aside.
+  [[nodiscard]] Timestamp wake_at(std::size_t room, bool suspects) const noexcept {
+    if (awaiting_) return is_stale(suspects) ? end_waits_at_ : Timestamp::max();
+    return stopped_ || fetching_ || room == 0 ? Timestamp::max() : look_at_;
+  }
+
+  // The fetch has brought so many items. A suspect comes alone, whatever else there is.
+  void fetched(std::size_t items, bool with_suspect) noexcept {
+    fetching_ = false;
+    errors_.succeeded();
+    expect_work_ = items >= limit_ || with_suspect;
+  }
+  // Answers how long the store is left alone.
+  Milliseconds fetch_failed(const ProviderError& error, Timestamp now) noexcept {
+    fetching_ = false;
+    return rest(error, now);
+  }
+  // The wait is over, for whatever reason: time to look.
+  void awaited() noexcept {
+    awaiting_ = false;
+    end_waits_at_ = Timestamp::min();
+    expect_work_ = true;
+  }
+  Milliseconds await_failed(const ProviderError& error, Timestamp now) noexcept {
+    awaited();
+    return rest(error, now);
+  }
+
+  // There is more, somebody says.
+  void expect_work() noexcept { expect_work_ = true; }
+  // Looks no further; a wait that goes on is ended.
+  void stop() noexcept { stopped_ = true; }
+  [[nodiscard]] bool awaiting() const noexcept { return awaiting_; }
+  [[nodiscard]] bool fetching() const noexcept { return fetching_; }
+
+ private:
+  // It goes on although nobody wants its answer, or it would not end for everything that could be taken.
+  [[nodiscard]] bool is_stale(bool suspects) const noexcept { return stopped_ || (suspects && !awaits_suspects_); }
+  Milliseconds rest(const ProviderError& error, Timestamp now) noexcept {
+    const Milliseconds time = errors_.failed(error);
+    look_at_ = now + time;
+    return time;
+  }
+
+  bool wake_ups_;
+  Milliseconds min_poll_;
+  ErrorBackoff errors_;
+  std::size_t limit_ = 0;  // of the fetch that is under way
+  bool fetching_ = false;
+  bool awaiting_ = false;
+  bool awaits_suspects_ = false;
+  bool expect_work_ = true;
+  bool stopped_ = false;
+  Timestamp look_at_ = Timestamp::min();       // not before
+  Timestamp end_waits_at_ = Timestamp::min();  // not before
+};
+
+}  // namespace perdure::runtime

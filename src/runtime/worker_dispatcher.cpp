@@ -1,0 +1,275 @@
+// What the worker dispatcher wants done.
+#include "runtime/worker_dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/check.h"
+#include "model/message_codec.h"
+
+namespace perdure::runtime {
+
+namespace {
+
+template <class Alternative>
+bool is(std::size_t kind) {
+  return worker::RequestBody(Alternative{}).index() == kind;
+}
+
+}  // namespace
+
+WorkerDispatcher::WorkerDispatcher(const RuntimeOptions& options, const Capabilities& store, std::string owner,
+                                   CapabilityFilter filter, ActivityResolver resolve)
+    : owner_(std::move(owner)),
+      filter_(std::move(filter)),
+      resolve_(std::move(resolve)),
+      max_threads_(options.worker_concurrency),
+      max_async_(options.max_async_activities),
+      max_sessions_(options.max_sessions_per_runtime),
+      max_payload_bytes_(options.limits.max_payload_bytes),
+      max_attempts_(options.max_attempts),
+      backoff_(options.unregistered_backoff),
+      lock_timeout_(options.worker_lock_timeout),
+      session_timeout_(options.session_lock_timeout),
+      session_idle_(options.session_idle_timeout),
+      session_cleanup_(options.session_cleanup_interval),
+      gauge_interval_(options.gauge_poll_interval),
+      grace_(options.activity_cancellation_grace_period),
+      long_poll_(options.long_poll_timeout),
+      tags_(options.worker_tag_filter),
+      logger_(options.logger.with_target(log_target::kWorkerDispatcher)),
+      metrics_(options.metrics),
+      search_(store.wake_ups, options.min_poll_interval) {
+  if (!metrics_.enabled()) gauges_at_ = Timestamp::max();
+}
+
+std::optional<worker::Request> WorkerDispatcher::next(Timestamp now) {
+  while (!to_ack_again_.empty() && to_ack_again_.begin()->first <= now) {
+    const RunId id = to_ack_again_.begin()->second;
+    to_ack_again_.erase(to_ack_again_.begin());
+    if (runs_.at(id).ack) to_ack_.push_back(id);
+  }
+  if (now >= check_at_) check_deadlines(now);
+  sweep();
+  if (auto wanted = stop_or_replace(now)) return wanted;
+  if (auto wanted = renew(now)) return wanted;
+  if (auto wanted = start()) return wanted;
+  if (auto wanted = acknowledge()) return wanted;
+  if (auto wanted = give_back()) return wanted;
+  if (auto wanted = upkeep(now)) return wanted;
+  return look_for_work(now);
+}
+
+Timestamp WorkerDispatcher::wake_at() const noexcept {
+  Timestamp at = std::min(check_at_, search_.wake_at(room(), suspect_runs_.empty()));
+  if (!to_ack_again_.empty()) at = std::min(at, to_ack_again_.begin()->first);
+  if (!draining_ && !keeping_up_) at = std::min({at, sessions_at_, cleanup_at_, gauges_at_});
+  return at;
+}
+
+void WorkerDispatcher::drain() {
+  draining_ = true;
+  search_.stop();
+  for (const worker::Start& start : std::exchange(to_start_, {})) {
+    Run& run = runs_.at(start.run);
+    unwant(run);
+    run.returned = true;
+    --threads_;
+    give_back_later(start.run, Milliseconds(0), true);
+  }
+}
+
+worker::Request WorkerDispatcher::request(worker::RequestBody body, std::vector<RunId> runs) {
+  const RequestId id = ++last_request_;
+  outstanding_.emplace(id, Outstanding{body.index(), std::move(runs)});
+  return {id, std::move(body)};
+}
+
+// Looks at everything that has a time; sets when to look again.
+void WorkerDispatcher::check_deadlines(Timestamp now) {
+  check_at_ = Timestamp::max();
+  for (auto& [id, run] : runs_) {
+    if (run.wanted && run.deadline && *run.deadline <= now) {
+      run.deadline.reset();
+      const auto& limit = run.record.timeouts.start_to_close;
+      fail(id, ApplicationError{ApplicationErrorKind::kTimedOut,
+                                "activity '" + run.record.name + "' did not end within " +
+                                    std::to_string(limit ? limit->count() : 0) + " ms of its start",
+                                true});
+      report(run, "timed_out", now);
+      stop(id, run, now);
+    }
+    // The store could not be asked in time whether the lock still holds, so it does not.
+    if (!run.lease.lost() && !run.settled && run.lease.until() <= now) lose(id, run, now);
+    if (!renewing_ && !run.settled) check_at_ = std::min(check_at_, std::max(run.lease.renew_at(), now));
+    if (!run.settled && !run.lease.lost()) check_at_ = std::min(check_at_, run.lease.until());
+    if (run.deadline) check_at_ = std::min(check_at_, *run.deadline);
+    if (run.replace_thread_at) check_at_ = std::min(check_at_, std::max(*run.replace_thread_at, now));
+  }
+}
+
+std::optional<worker::Request> WorkerDispatcher::stop_or_replace(Timestamp now) {
+  if (!to_stop_.empty()) {
+    const RunId id = to_stop_.back();
+    to_stop_.pop_back();
+    return request(worker::Stop{id});
+  }
+  if (now < check_at_) return std::nullopt;
+  for (auto& [id, run] : runs_) {
+    if (!run.replace_thread_at || *run.replace_thread_at > now) continue;
+    run.replace_thread_at.reset();
+    if (run.returned) continue;
+    warn(run, "an activity ignores its stop token", "grace_period_ms", std::to_string(grace_.count()));
+    // Beyond the cap its place stays occupied: a node must not grow without bound.
+    if (replaced_runs_.size() == max_threads_) continue;
+    --threads_;
+    replaced_runs_.insert(id);
+    return request(worker::ReplaceThread{id});
+  }
+  return std::nullopt;
+}
+
+std::optional<worker::Request> WorkerDispatcher::renew(Timestamp now) {
+  if (renewing_ || now < check_at_) return std::nullopt;
+  worker::Renew renewal{.tokens = {}, .extend_for = lock_timeout_};
+  std::vector<RunId> due;
+  for (auto& [id, run] : runs_) {
+    if (run.settled || run.lease.renew_at() > now) continue;
+    renewal.tokens.push_back(run.lease.token());
+    due.push_back(id);
+  }
+  if (due.empty()) {
+    check_deadlines(now);
+    return std::nullopt;
+  }
+  renewing_ = true;
+  check_deadlines(now);
+  return request(std::move(renewal), std::move(due));
+}
+
+std::optional<worker::Request> WorkerDispatcher::start() {
+  if (to_start_.empty()) return std::nullopt;
+  worker::Start wanted = std::move(to_start_.front());
+  to_start_.pop_front();
+  const RunId id = wanted.run;
+  runs_.at(id).starting = true;
+  return request(std::move(wanted), {id});
+}
+
+// One at a time: what ends meanwhile makes up the next one.
+std::optional<worker::Request> WorkerDispatcher::acknowledge() {
+  if (acking_ || to_ack_.empty()) return std::nullopt;
+  std::vector<RunId> runs = std::exchange(to_ack_, {});
+  auto acks = std::make_shared<std::vector<WorkAck>>();
+  acks->reserve(runs.size());
+  for (const RunId id : runs) acks->push_back(*runs_.at(id).ack);
+  acking_ = true;
+  return request(worker::Ack{std::move(acks)}, std::move(runs));
+}
+
+std::optional<worker::Request> WorkerDispatcher::give_back() {
+  if (to_give_back_.empty()) return std::nullopt;
+  worker::GiveBack given;
+  std::vector<RunId> runs;
+  for (auto& [id, abandon] : to_give_back_) {
+    runs.push_back(id);
+    given.abandons.push_back(std::move(abandon));
+  }
+  to_give_back_.clear();
+  return request(std::move(given), std::move(runs));
+}
+
+// Sessions of this node are kept while they are used; what others left behind is swept up now and then.
+std::optional<worker::Request> WorkerDispatcher::upkeep(Timestamp now) {
+  if (draining_ || keeping_up_) return std::nullopt;
+  if (now >= sessions_at_) {
+    const bool in_use = now < sessions_idle_at_ ||
+                        std::any_of(
+                            runs_.begin(), runs_.end(),
+                            [](const auto& entry) { return entry.second.record.session && !entry.second.settled; });
+    sessions_at_ = in_use ? now + session_timeout_ / 2 : Timestamp::max();
+    keeping_up_ = true;
+    return request(worker::RenewSessions{owner_, session_timeout_, session_idle_});
+  }
+  if (now >= cleanup_at_) {
+    cleanup_at_ = now + session_cleanup_;
+    keeping_up_ = true;
+    return request(worker::CleanupSessions{});
+  }
+  if (now >= gauges_at_) {
+    gauges_at_ = now + gauge_interval_;
+    keeping_up_ = true;
+    return request(worker::ReadGauges{});
+  }
+  return std::nullopt;
+}
+
+std::size_t WorkerDispatcher::room() const noexcept {
+  if (tags_.takes_nothing()) return 0;
+  const std::size_t threads = max_threads_ - std::min(max_threads_, threads_);
+  // Whatever has a thread may turn out to be asynchronous.
+  const std::size_t async = max_async_ - std::min(max_async_, async_ + threads_);
+  return std::min(threads, async);
+}
+
+std::optional<worker::Request> WorkerDispatcher::look_for_work(Timestamp now) {
+  switch (search_.next(now, room(), suspect_runs_.empty())) {
+    case WorkSearch::Step::kFetch:
+      return request(worker::Fetch{fetch_options()});
+    case WorkSearch::Step::kAwait:
+      return request(worker::Await{fetch_options(), now + long_poll_});
+    case WorkSearch::Step::kEndWaits:
+      return request(worker::EndWaits{});
+    case WorkSearch::Step::kNothing:
+      break;
+  }
+  return std::nullopt;
+}
+
+WorkFetch WorkerDispatcher::fetch_options() const {
+  std::set<std::string> sessions;
+  for (const auto& [id, run] : runs_) {
+    if (run.record.session && !run.settled) sessions.insert(*run.record.session);
+  }
+  WorkFetch fetch;
+  fetch.limit = room();
+  fetch.lock_timeout = lock_timeout_;
+  fetch.tags = tags_;
+  fetch.session = SessionFetch{.owner = owner_,
+                               .lock_timeout = session_timeout_,
+                               .max_new_sessions = max_sessions_ - std::min(max_sessions_, sessions.size())};
+  fetch.filter = filter_;
+  fetch.suspects = {.from_attempts = std::max(max_attempts_ / 2, 1U), .admit = suspect_runs_.empty()};
+  return fetch;
+}
+
+void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now) {
+  const auto found = outstanding_.find(id);
+  PERDURE_CHECK(found != outstanding_.end(), "a request is answered once");
+  const Outstanding request = std::move(found->second);
+  outstanding_.erase(found);
+  if (is<worker::Fetch>(request.kind)) {
+    fetched(std::get<ProviderResult<WorkBatch>>(std::move(answer)), now);
+  } else if (is<worker::Await>(request.kind)) {
+    awaited(std::get<ProviderResult<bool>>(answer), now);
+  } else if (is<worker::Ack>(request.kind)) {
+    acknowledged(request, std::get<std::vector<ProviderResult<void>>>(answer), now);
+  } else if (is<worker::GiveBack>(request.kind)) {
+    given_back(request, std::get<std::vector<ProviderResult<void>>>(answer));
+  } else if (is<worker::Renew>(request.kind)) {
+    renewed(request, std::get<std::vector<ProviderResult<Timestamp>>>(answer), now);
+  } else if (is<worker::RenewSessions>(request.kind) || is<worker::CleanupSessions>(request.kind)) {
+    keeping_up_ = false;
+    const auto& count = std::get<ProviderResult<std::size_t>>(answer);
+    if (!count)
+      logger_.warn("sessions could not be kept up; trying again later", {{"error", count.error().to_string()}});
+  } else if (is<worker::ReadGauges>(request.kind)) {
+    keeping_up_ = false;
+    gauges_read(std::get<worker::Gauges>(answer));
+  } else if (is<worker::Start>(request.kind)) {
+    started(request.runs.front());
+  }
+  sweep();
+}
+
+}  // namespace perdure::runtime

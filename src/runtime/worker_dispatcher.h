@@ -1,0 +1,176 @@
+// WorkerDispatcher: which activities this node runs, and what is to be done with each of them next.
+//
+// Like the orchestration dispatcher it does nothing by itself: next() says what is wanted, answers come back, and
+// whoever runs activities reports their ends.
+//
+//   fetched ─┬─► started ─► ended ─► acknowledged
+//            ├─► acknowledged as failed: expired, or tried too often
+//            └─► given back: no handler here, or not decodable
+//
+// The lock of a run is renewed until its outcome is in the store. A run whose outcome nobody wants any more (cancelled,
+// lock lost, shutdown) is told to stop; if it does not return within the grace period, its thread is replaced. Used by
+// one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <perdure/runtime_options.h>
+#include "runtime/lease.h"
+#include "runtime/orchestration_dispatcher.h"
+#include "runtime/work_search.h"
+#include "runtime/worker_requests.h"
+
+namespace perdure::runtime {
+
+using ActivityResolver = std::function<std::shared_ptr<const ActivityHandler>(const std::string& name)>;
+
+class WorkerDispatcher {
+ public:
+  WorkerDispatcher(const RuntimeOptions& options, const Capabilities& store, std::string owner, CapabilityFilter filter,
+                   ActivityResolver resolve);
+
+  // Nothing: only an answer, a report, or the time of wake_at(), changes anything.
+  [[nodiscard]] std::optional<worker::Request> next(Timestamp now);
+  [[nodiscard]] Timestamp wake_at() const noexcept;
+  void answer(RequestId id, worker::Answer answer, Timestamp now);
+
+  // The user's code has come to an outcome. Without effect on a run whose outcome is not wanted any more.
+  void ended(RunId id, ActivityOutcome outcome, Timestamp now);
+  // The user's function has returned.
+  void returned(RunId id);
+  // A turn that was committed here has withdrawn it.
+  void withdrawn(const WithdrawnActivity& activity, Timestamp now);
+
+  // Begins nothing new.
+  void drain();
+  // Stops what still runs, and gives it back without counting it.
+  void stop_all(Timestamp now);
+  // Nothing is locked and nothing is under way.
+  [[nodiscard]] bool idle() const noexcept { return runs_.empty() && outstanding_.empty(); }
+  // The same, but for a wait for work.
+  [[nodiscard]] bool resting() const noexcept {
+    return runs_.empty() && outstanding_.size() == (search_.awaiting() ? 1U : 0U);
+  }
+  // Activities whose function has not returned, by name.
+  [[nodiscard]] std::vector<std::string> running_names() const;
+
+ private:
+  using Identity = std::tuple<std::string, ExecutionId, EventId>;
+  struct Run {
+    Lease lease;
+    MessageRecord record;  // without its body
+    std::uint32_t attempt = 1;
+    Timestamp started_at{};
+    std::optional<Timestamp> deadline;           // start-to-close
+    std::optional<Timestamp> replace_thread_at;  // told to stop, and given this much time
+    bool starting = false;                       // handed over, and not known to have arrived
+    bool stop_wanted = false;                    // to be told once it has arrived
+    bool returned = true;                        // no thread is occupied
+    bool wanted = false;                         // the outcome is still to come, and somebody waits for it
+    bool settled = false;                        // the store knows what there is to know
+    int retries = 0;
+    std::optional<WorkAck> ack;  // to be sent, or sent and to be sent again
+  };
+  struct Outstanding {
+    std::size_t kind = 0;
+    std::vector<RunId> runs;
+  };
+
+  [[nodiscard]] worker::Request request(worker::RequestBody body, std::vector<RunId> runs = {});
+  [[nodiscard]] std::optional<worker::Request> stop_or_replace(Timestamp now);
+  [[nodiscard]] std::optional<worker::Request> renew(Timestamp now);
+  [[nodiscard]] std::optional<worker::Request> acknowledge();
+  [[nodiscard]] std::optional<worker::Request> give_back();
+  [[nodiscard]] std::optional<worker::Request> start();
+  [[nodiscard]] std::optional<worker::Request> upkeep(Timestamp now);
+  [[nodiscard]] std::optional<worker::Request> look_for_work(Timestamp now);
+  [[nodiscard]] WorkFetch fetch_options() const;
+  [[nodiscard]] std::size_t room() const noexcept;
+
+  void fetched(ProviderResult<WorkBatch> batch, Timestamp now);
+  void awaited(const ProviderResult<bool>& found, Timestamp now);
+  void acknowledged(const Outstanding& request, const std::vector<ProviderResult<void>>& answers, Timestamp now);
+  void given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers);
+  void renewed(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers, Timestamp now);
+  void gauges_read(const worker::Gauges& gauges) const;
+
+  void take_on(WorkItem item, Timestamp now);
+  void begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now);
+  void fail(RunId id, ErrorDetails error);
+  void complete_with(RunId id, MessageBody completion);
+  void give_back_later(RunId id, Milliseconds delay, bool ignore_attempt);
+  [[nodiscard]] static Identity identity_of(const Run& run);
+  // Nobody waits for its outcome any more.
+  void stop(RunId id, Run& run, Timestamp now);
+  void unwant(Run& run);
+  void started(RunId id);
+  void lose(RunId id, Run& run, Timestamp now);
+  void settle(RunId id);
+  void forget_if_over(RunId id);
+  void sweep();
+  void check_deadlines(Timestamp now);
+  void report(const Run& run, std::string_view outcome, Timestamp now) const;
+  void warn(const Run& run, std::string_view message, std::string_view key, const std::string& value) const;
+
+  // Options
+  std::string owner_;
+  CapabilityFilter filter_;
+  ActivityResolver resolve_;
+  std::size_t max_threads_;
+  std::size_t max_async_;
+  std::size_t max_sessions_;
+  std::size_t max_payload_bytes_;
+  std::uint32_t max_attempts_;
+  UnregisteredBackoff backoff_;
+  Milliseconds lock_timeout_;
+  Milliseconds session_timeout_;
+  Milliseconds session_idle_;
+  Milliseconds session_cleanup_;
+  Milliseconds gauge_interval_;
+  Milliseconds grace_;
+  Milliseconds long_poll_;
+  TagFilter tags_;
+  Logger logger_;
+  Metrics metrics_;
+
+  WorkSearch search_;
+  std::map<RunId, Run> runs_;
+  std::map<Identity, RunId> by_identity_;   // runs whose outcome is wanted
+  std::set<Identity> withdrawn_meanwhile_;  // while a fetch is under way, which may bring them
+  std::deque<worker::Start> to_start_;
+  std::vector<RunId> to_stop_;
+  std::vector<RunId> to_ack_;
+  std::multimap<Timestamp, RunId> to_ack_again_;
+  std::vector<std::pair<RunId, Abandon>> to_give_back_;
+  std::map<RequestId, Outstanding> outstanding_;
+
+  RequestId last_request_ = 0;
+  RunId last_run_ = 0;
+  std::size_t threads_ = 0;  // occupied and not replaced
+  std::size_t async_ = 0;    // runs that have returned, with the outcome still to come
+  std::set<RunId> suspect_runs_;
+  std::set<RunId> replaced_runs_;  // whose thread was replaced
+  std::vector<RunId> over_;        // settled since the last sweep
+  bool acking_ = false;
+  bool renewing_ = false;
+  bool keeping_up_ = false;
+  bool draining_ = false;
+  Timestamp check_at_ = Timestamp::max();     // no lease, deadline or grace period needs it earlier
+  Timestamp sessions_at_ = Timestamp::max();  // the next renewal, while there are sessions
+  Timestamp sessions_idle_at_ = Timestamp::min();
+  Timestamp cleanup_at_ = Timestamp::min();
+  Timestamp gauges_at_ = Timestamp::min();
+};
+
+}  // namespace perdure::runtime

@@ -1,0 +1,97 @@
+// What the worker dispatcher wants done, and the answers it gets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <perdure/activity_handler.h>
+#include <perdure/provider.h>
+#include <perdure/provider_admin.h>
+#include "runtime/orchestration_requests.h"
+
+namespace perdure::runtime {
+
+// One attempt at an activity on this node.
+using RunId = std::uint64_t;
+
+namespace worker {
+
+struct Fetch {
+  WorkFetch fetch;
+};
+struct Await {
+  WorkFetch fetch;
+  Timestamp deadline;
+};
+// Shared with the dispatcher, which repeats what fails.
+struct Ack {
+  std::shared_ptr<const std::vector<WorkAck>> acks;
+};
+struct GiveBack {
+  std::vector<Abandon> abandons;
+};
+struct Renew {
+  std::vector<LockToken> tokens;
+  Milliseconds extend_for{0};
+};
+struct RenewSessions {
+  std::string owner;
+  Milliseconds extend_for{0};
+  Milliseconds idle_timeout{0};
+};
+struct CleanupSessions {};
+struct ReadGauges {};
+struct EndWaits {};
+// Runs user code, on a thread of its own. Its end is told to the dispatcher by ended(), and that the thread is free
+// again by returned(), in any order.
+struct Start {
+  RunId run = 0;
+  detail::ActivityCall::About about;
+  Payload input;
+  std::shared_ptr<const ActivityHandler> handler;
+};
+// Requests the stop of a run.
+struct Stop {
+  RunId run = 0;
+};
+// Gives the place of a run that does not stop to a new thread.
+struct ReplaceThread {
+  RunId run = 0;
+};
+
+using RequestBody = std::variant<Fetch, Await, Ack, GiveBack, Renew, RenewSessions, CleanupSessions, ReadGauges,
+                                 EndWaits, Start, Stop, ReplaceThread>;
+
+struct Request {
+  RequestId id = 0;
+  RequestBody body;
+};
+
+struct Gauges {
+  std::optional<SystemMetrics> system;
+  std::optional<QueueDepths> queues;
+};
+struct Done {};
+using Answer = std::variant<Done, ProviderResult<WorkBatch>, ProviderResult<bool>, std::vector<ProviderResult<void>>,
+                            std::vector<ProviderResult<Timestamp>>, ProviderResult<std::size_t>, Gauges>;
+
+// Who runs activities.
+class ActivityRunner {
+ public:
+  virtual void start(Start start) = 0;
+  virtual void stop(RunId run) = 0;
+  virtual void replace_thread(RunId run) = 0;
+
+ protected:
+  ~ActivityRunner() = default;
+};
+
+// Carries one out. Never throws.
+[[nodiscard]] Answer perform(const ProviderCalls& calls, ActivityRunner& runner, RequestBody body);
+
+}  // namespace worker
+}  // namespace perdure::runtime

@@ -1,0 +1,383 @@
+// What becomes of the activities that the worker dispatcher has taken on.
+#include <algorithm>
+#include <utility>
+
+#include "model/decode_error.h"
+#include "model/message_codec.h"
+#include "providers/times.h"
+#include "runtime/worker_dispatcher.h"
+
+namespace perdure::runtime {
+
+namespace {
+
+// What can never work here may work on another node, or after the next deployment.
+constexpr Milliseconds kRestOfUnusable{1'000};
+constexpr Milliseconds kRestAfterFailedAck{100};
+constexpr Milliseconds kFirstAckRetry{10};  // doubling
+constexpr int kMaxAckDoublings = 7;
+
+}  // namespace
+
+// ---- fetched -------------------------------------------------------------------------------------------------------
+
+void WorkerDispatcher::fetched(ProviderResult<WorkBatch> batch, Timestamp now) {
+  if (!batch) {
+    const Milliseconds rest = search_.fetch_failed(batch.error(), now);
+    logger_.warn("activities cannot be fetched; trying again later",
+                 {{"error", batch.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
+    return;
+  }
+  const std::size_t suspects_before = suspect_runs_.size();
+  const std::size_t items = batch->items.size();
+  for (WorkItem& item : batch->items) take_on(std::move(item), now);
+  withdrawn_meanwhile_.clear();
+  search_.fetched(items, suspect_runs_.size() > suspects_before);
+}
+
+void WorkerDispatcher::awaited(const ProviderResult<bool>& found, Timestamp now) {
+  if (found) return search_.awaited();
+  const Milliseconds rest = search_.await_failed(found.error(), now);
+  logger_.warn("the store cannot be waited on; trying again later",
+               {{"error", found.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
+}
+
+void WorkerDispatcher::take_on(WorkItem item, Timestamp now) {
+  const RunId id = ++last_run_;
+  std::string body = std::move(item.record.body);
+  Run& run = runs_
+                 .emplace(id, Run{.lease = Lease(item.token, item.locked_until, lock_timeout_),
+                                  .record = item.record,
+                                  .attempt = item.attempt_count,
+                                  .started_at = now,
+                                  .deadline = {},
+                                  .replace_thread_at = {},
+                                  .ack = {}})
+                 .first->second;
+  check_at_ = std::min(check_at_, run.lease.renew_at());
+  if (item.attempt_count > std::max(max_attempts_ / 2, 1U)) suspect_runs_.insert(id);
+  if (draining_) return give_back_later(id, Milliseconds(0), true);
+  if (run.record.session) {
+    sessions_idle_at_ = now + session_idle_;
+    sessions_at_ = std::min(sessions_at_, now + session_timeout_ / 2);
+  }
+
+  if (item.attempt_count > max_attempts_) {
+    metrics_.add(metric::kActivityPoison);
+    warn(run, "the activity was fetched too often without an outcome; it ends as poison", "max_attempts",
+         std::to_string(max_attempts_));
+    return fail(
+        id, PoisonError{PoisonSubject::kActivity, run.record.instance, run.record.execution.value_or(kFirstExecutionId),
+                        run.record.name, run.record.activity_id, item.attempt_count, max_attempts_, "ExecuteActivity"});
+  }
+  if (item.expired) {
+    const auto& limit = run.record.timeouts.schedule_to_start;
+    return fail(id, ApplicationError{ApplicationErrorKind::kTimedOut,
+                                     "activity '" + run.record.name + "' was not started by any worker within " +
+                                         std::to_string(limit ? limit->count() : 0) +
+                                         " ms: is it registered, and does a worker serve its tag?",
+                                     true});
+  }
+  try {
+    item.record.body = std::move(body);
+    MessageBody message = decode_message(item.record).body;
+    if (auto* activity = std::get_if<messages::ExecuteActivity>(&message)) {
+      return begin(id, item, std::move(*activity), now);
+    }
+    logger_.error("a message that is no activity was in the worker queue",
+                  {{"instance_id", run.record.instance}, {"kind", kind_name(message)}});
+  } catch (const DecodeError& error) {
+    warn(run, "an activity cannot be decoded; it is given back", "error", error.what());
+  }
+  give_back_later(id, kRestOfUnusable, false);
+}
+
+void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now) {
+  Run& run = runs_.at(id);
+  auto handler = resolve_(activity.name);
+  if (!handler) {
+    const Milliseconds delay = backoff_.after(item.attempt_count);
+    metrics_.add(metric::kUnregisteredBackoff, {{"kind", "activity"}});
+    logger_.warn("no handler is registered for the activity; it is given back",
+                 {{"instance_id", run.record.instance},
+                  {"activity_name", activity.name},
+                  {"attempt_count", std::to_string(item.attempt_count)},
+                  {"max_attempts", std::to_string(max_attempts_)},
+                  {"remaining_attempts", std::to_string(max_attempts_ - item.attempt_count)},
+                  {"backoff_ms", std::to_string(delay.count())}});
+    return give_back_later(id, delay, false);
+  }
+  run.wanted = true;
+  run.returned = false;
+  ++threads_;
+  by_identity_[identity_of(run)] = id;
+  if (activity.timeouts.start_to_close) {
+    run.deadline = shifted(now, *activity.timeouts.start_to_close);
+    check_at_ = std::min(check_at_, *run.deadline);
+  }
+  to_start_.push_back({.run = id,
+                       .about = {.instance_id = run.record.instance,
+                                 .execution_id = run.record.execution.value_or(kFirstExecutionId),
+                                 .orchestration_name = std::move(activity.orchestration_name),
+                                 .orchestration_version = activity.orchestration_version,
+                                 .activity_name = std::move(activity.name),
+                                 .activity_id = activity.schedule_id,
+                                 .attempt = item.attempt_count,
+                                 .worker_id = owner_,
+                                 .session_id = std::move(activity.session_id),
+                                 .tag = std::move(activity.tag)},
+                       .input = std::move(activity.input),
+                       .handler = std::move(handler)});
+  if (withdrawn_meanwhile_.contains(identity_of(run))) lose(id, run, now);
+}
+
+// ---- ended ---------------------------------------------------------------------------------------------------------
+
+void WorkerDispatcher::ended(RunId id, ActivityOutcome outcome, Timestamp now) {
+  const auto found = runs_.find(id);
+  if (found == runs_.end()) return;
+  Run& run = found->second;
+  if (!run.wanted) return;
+  const bool too_long = outcome && *outcome && (*outcome)->size() > max_payload_bytes_;
+  report(run, outcome && !too_long ? "success" : "app_error", now);
+  if (!outcome) return fail(id, outcome.error());
+  if (too_long) {
+    return fail(id, ApplicationError{ApplicationErrorKind::kLimitExceeded,
+                                     "the result of activity '" + run.record.name + "' has " +
+                                         std::to_string((*outcome)->size()) + " bytes; the limit is " +
+                                         std::to_string(max_payload_bytes_) + " (max_payload_bytes)",
+                                     false});
+  }
+  complete_with(id, messages::ActivityCompleted{run.record.activity_id, std::move(*outcome)});
+}
+
+void WorkerDispatcher::fail(RunId id, ErrorDetails error) {
+  Run& run = runs_.at(id);
+  if (auto* application = std::get_if<ApplicationError>(&error);
+      application && application->message.size() > max_payload_bytes_) {
+    application->message.resize(max_payload_bytes_);
+    application->message += " (cut at max_payload_bytes)";
+  }
+  if (!std::holds_alternative<PoisonError>(error)) {
+    warn(run, "an activity failed", "error", describe(error));
+  }
+  complete_with(id, messages::ActivityFailed{run.record.activity_id, std::move(error)});
+}
+
+void WorkerDispatcher::complete_with(RunId id, MessageBody completion) {
+  Run& run = runs_.at(id);
+  unwant(run);
+  run.ack = WorkAck{run.lease.token(),
+                    encode_message({run.record.instance, run.record.execution, std::nullopt, std::move(completion)})};
+  to_ack_.push_back(id);
+}
+
+void WorkerDispatcher::returned(RunId id) {
+  const auto found = runs_.find(id);
+  if (found == runs_.end()) return;
+  Run& run = found->second;
+  run.returned = true;
+  run.replace_thread_at.reset();
+  if (replaced_runs_.erase(id) == 0) --threads_;
+  if (run.wanted) ++async_;
+  forget_if_over(id);
+}
+
+// ---- acknowledged --------------------------------------------------------------------------------------------------
+
+void WorkerDispatcher::acknowledged(const Outstanding& request, const std::vector<ProviderResult<void>>& answers,
+                                    Timestamp now) {
+  acking_ = false;
+  for (std::size_t i = 0; i < request.runs.size(); ++i) {
+    const RunId id = request.runs[i];
+    Run& run = runs_.at(id);
+    if (answers[i]) {
+      settle(id);
+      continue;
+    }
+    const ProviderError& error = answers[i].error();
+    if (error.kind() == ProviderErrorKind::kLockLost) {
+      // Cancelled, or taken over by another worker: nobody waits for this result.
+      logger_.debug("a late result is dropped",
+                    {{"instance_id", run.record.instance}, {"activity_name", run.record.name}});
+      settle(id);
+    } else if (error.retryable() && !run.lease.lost()) {
+      const Milliseconds delay = kFirstAckRetry * (1 << std::min(run.retries++, kMaxAckDoublings));
+      to_ack_again_.emplace(now + delay, id);
+    } else {
+      metrics_.add(metric::kActivityInfrastructureErrors, {{"activity_name", run.record.name}});
+      warn(run, "the outcome of an activity could not be stored; it will run again", "error", error.to_string());
+      run.ack.reset();
+      give_back_later(id, kRestAfterFailedAck, false);
+    }
+  }
+}
+
+void WorkerDispatcher::give_back_later(RunId id, Milliseconds delay, bool ignore_attempt) {
+  to_give_back_.emplace_back(id, Abandon{runs_.at(id).lease.token(), delay, ignore_attempt});
+}
+
+void WorkerDispatcher::given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers) {
+  for (std::size_t i = 0; i < request.runs.size(); ++i) {
+    if (!answers[i]) {
+      warn(runs_.at(request.runs[i]), "an activity could not be given back; its lock will expire", "error",
+           answers[i].error().to_string());
+    }
+    settle(request.runs[i]);
+  }
+}
+
+void WorkerDispatcher::renewed(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers,
+                               Timestamp now) {
+  renewing_ = false;
+  for (std::size_t i = 0; i < request.runs.size(); ++i) {
+    const auto found = runs_.find(request.runs[i]);
+    if (found == runs_.end() || found->second.settled) continue;
+    Run& run = found->second;
+    if (answers[i]) {
+      run.lease.renewed(*answers[i]);
+    } else if (answers[i].error().retryable()) {
+      run.lease.renew_failed(now);  // the lock holds until it ends, and the work goes on
+    } else {
+      lose(found->first, run, now);
+    }
+  }
+  check_deadlines(now);
+}
+
+// ---- not wanted any more -------------------------------------------------------------------------------------------
+
+void WorkerDispatcher::withdrawn(const WithdrawnActivity& activity, Timestamp now) {
+  const Identity identity{activity.instance, activity.execution, activity.activity_id};
+  const auto found = by_identity_.find(identity);
+  if (found == by_identity_.end()) {
+    if (search_.fetching()) withdrawn_meanwhile_.insert(identity);
+    return;
+  }
+  const RunId id = found->second;
+  lose(id, runs_.at(id), now);
+}
+
+void WorkerDispatcher::lose(RunId id, Run& run, Timestamp now) {
+  run.lease.lose();
+  if (!run.wanted) {
+    // Its outcome is on its way. A retry makes no sense any more; the answer to a try that is under way settles it.
+    if (!run.ack || std::erase_if(to_ack_again_, [id](const auto& entry) { return entry.second == id; }) == 0) return;
+    warn(run, "the outcome of an activity could not be stored before its lock ended; it will run again", "retries",
+         std::to_string(run.retries));
+    settle(id);
+    return;
+  }
+  logger_.info("an activity is told to stop: its result is no longer wanted",
+               {{"instance_id", run.record.instance}, {"activity_name", run.record.name}});
+  report(run, "cancelled", now);
+  stop(id, run, now);
+  settle(id);
+}
+
+// One that has not begun does not begin any more. One that is about to is told as soon as it can be.
+void WorkerDispatcher::stop(RunId id, Run& run, Timestamp now) {
+  unwant(run);
+  if (std::erase_if(to_start_, [id](const worker::Start& start) { return start.run == id; }) > 0) {
+    run.returned = true;
+    --threads_;
+    return;
+  }
+  if (run.starting) {
+    run.stop_wanted = true;
+  } else {
+    to_stop_.push_back(id);
+  }
+  if (run.returned) return;
+  run.replace_thread_at = shifted(now, grace_);
+  check_at_ = std::min(check_at_, *run.replace_thread_at);
+}
+
+void WorkerDispatcher::unwant(Run& run) {
+  if (!run.wanted) return;
+  if (run.returned) --async_;
+  run.wanted = false;
+  run.deadline.reset();
+  by_identity_.erase(identity_of(run));
+}
+
+void WorkerDispatcher::started(RunId id) {
+  const auto run = runs_.find(id);
+  if (run == runs_.end()) return;
+  run->second.starting = false;
+  if (run->second.stop_wanted) to_stop_.push_back(id);
+  forget_if_over(id);
+}
+
+WorkerDispatcher::Identity WorkerDispatcher::identity_of(const Run& run) {
+  return {run.record.instance, run.record.execution.value_or(kFirstExecutionId), run.record.activity_id};
+}
+
+void WorkerDispatcher::stop_all(Timestamp now) {
+  drain();
+  for (auto& [id, run] : runs_) {
+    if (!run.wanted) continue;
+    stop(id, run, now);
+    give_back_later(id, Milliseconds(0), true);
+  }
+}
+
+// ---- over ----------------------------------------------------------------------------------------------------------
+
+// May be called while runs_ is walked over, so nothing is erased here.
+void WorkerDispatcher::settle(RunId id) {
+  Run& run = runs_.at(id);
+  run.settled = true;
+  run.ack.reset();
+  suspect_runs_.erase(id);
+  over_.push_back(id);
+}
+
+void WorkerDispatcher::sweep() {
+  for (const RunId id : std::exchange(over_, {})) forget_if_over(id);
+}
+
+// A run is kept until its thread is back, too, and until it is known to have begun.
+void WorkerDispatcher::forget_if_over(RunId id) {
+  const auto run = runs_.find(id);
+  if (run == runs_.end() || !run->second.settled || !run->second.returned || run->second.starting) return;
+  runs_.erase(run);
+}
+
+std::vector<std::string> WorkerDispatcher::running_names() const {
+  std::vector<std::string> names;
+  for (const auto& [id, run] : runs_) {
+    if (!run.returned) names.push_back(run.record.name);
+  }
+  return names;
+}
+
+// ---- telling -------------------------------------------------------------------------------------------------------
+
+void WorkerDispatcher::report(const Run& run, std::string_view outcome, Timestamp now) const {
+  const std::string_view tag = run.record.tag ? std::string_view(*run.record.tag) : "default";
+  const std::string retries = std::to_string(run.attempt - 1);
+  metrics_.add(metric::kActivityExecutions,
+               {{"activity_name", run.record.name}, {"outcome", outcome}, {"retry_attempt", retries}, {"tag", tag}});
+  metrics_.observe(metric::kActivityDuration, {{"activity_name", run.record.name}, {"outcome", outcome}, {"tag", tag}},
+                   static_cast<double>((now - run.started_at).count()) / 1'000.0);
+}
+
+void WorkerDispatcher::warn(const Run& run, std::string_view message, std::string_view key,
+                            const std::string& value) const {
+  logger_.warn(message, {{"instance_id", run.record.instance},
+                         {"activity_name", run.record.name},
+                         {"activity_id", std::to_string(run.record.activity_id)},
+                         {"attempt_count", std::to_string(run.attempt)},
+                         {key, value}});
+}
+
+void WorkerDispatcher::gauges_read(const worker::Gauges& gauges) const {
+  if (gauges.system) metrics_.set(metric::kActiveOrchestrations, {}, static_cast<double>(gauges.system->running));
+  if (gauges.queues) {
+    metrics_.set(metric::kOrchestratorQueueDepth, {}, static_cast<double>(gauges.queues->messages));
+    metrics_.set(metric::kWorkerQueueDepth, {}, static_cast<double>(gauges.queues->activities));
+  }
+}
+
+}  // namespace perdure::runtime

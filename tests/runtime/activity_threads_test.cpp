@@ -1,0 +1,107 @@
+// The threads that activities run on, by themselves.
+#include "runtime/activity_threads.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/threaded.h"
+
+namespace perdure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::ActivityThreads;
+using runtime::RunId;
+
+class ActivityPlaces : public ::testing::Test {
+ protected:
+  void start(RunId run, std::function<void(ActivityContext&)> function) {
+    runtime::worker::Start wanted;
+    wanted.run = run;
+    wanted.handler = std::make_shared<const ActivityHandler>(
+        [function](const std::shared_ptr<detail::ActivityCall>& call, const Payload&) {
+          ActivityContext context(call);
+          function(context);
+          call->end(Payload("1"));
+        });
+    threads->start(std::move(wanted));
+  }
+  ~ActivityPlaces() override { threads->close(std::chrono::steady_clock::now() + kPatience); }
+
+  std::shared_ptr<std::atomic<int>> ended = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<std::atomic<int>> returned = std::make_shared<std::atomic<int>>(0);
+  std::unique_ptr<ActivityThreads> threads = std::make_unique<ActivityThreads>(
+      1, nullptr, Logger(),
+      ActivityThreads::Reports{.ended = [ended = ended](RunId, const ActivityOutcome&) { ++*ended; },
+                               .returned = [returned = returned](RunId) { ++*returned; }});
+};
+
+TEST_F(ActivityPlaces, EndsAndReturnsAreReported) {
+  start(1, [](ActivityContext&) {});
+  EXPECT_TRUE(eventually([&] { return *returned == 1; }));
+  EXPECT_EQ(*ended, 1);
+}
+
+TEST_F(ActivityPlaces, AStopReachesTheRunThatItIsFor) {
+  const Gate begun;
+  const Gate stopped;
+  start(1, [begun, stopped](ActivityContext& ctx) {
+    const std::stop_callback told(ctx.stop_token(), [&] { stopped.open(); });
+    begun.open();
+    stopped.wait();
+  });
+  ASSERT_TRUE(begun.wait());
+  threads->stop(2);
+  EXPECT_FALSE(stopped.is_open());
+  threads->stop(1);
+  EXPECT_TRUE(stopped.wait());
+}
+
+// Its thread has just come free and has not taken it up yet.
+TEST_F(ActivityPlaces, AStopReachesARunThatHasNoThreadYet) {
+  const Gate begun;
+  const Gate go_on;
+  start(1, [begun, go_on](ActivityContext&) {
+    begun.open();
+    go_on.wait();
+  });
+  ASSERT_TRUE(begun.wait());
+  std::atomic<bool> ran_unstopped = false;
+  start(2, [&](ActivityContext& ctx) { ran_unstopped = !ctx.is_cancelled(); });
+  threads->stop(2);
+  go_on.open();
+  EXPECT_TRUE(eventually([&] { return *returned == 2; }));
+  EXPECT_FALSE(ran_unstopped);
+}
+
+TEST_F(ActivityPlaces, AReplacedThreadMakesRoomAndEndsWhenItsRunReturns) {
+  const Gate begun;
+  const Gate go_on;
+  start(1, [begun, go_on](ActivityContext&) {
+    begun.open();
+    go_on.wait();
+  });
+  ASSERT_TRUE(begun.wait());
+  threads->replace_thread(1);
+  start(2, [](ActivityContext&) {});
+  EXPECT_TRUE(eventually([&] { return *returned == 1; })) << "the new thread runs it";
+  go_on.open();
+  EXPECT_TRUE(eventually([&] { return *returned == 2; }));
+}
+
+TEST_F(ActivityPlaces, ClosingLeavesBehindWhatDoesNotReturn) {
+  const Gate begun;
+  const Gate go_on;
+  start(1, [begun, go_on](ActivityContext&) {
+    begun.open();
+    go_on.wait();
+  });
+  ASSERT_TRUE(begun.wait());
+  threads->close(std::chrono::steady_clock::now());
+  EXPECT_EQ(*returned, 0);
+  go_on.open();
+  EXPECT_TRUE(eventually([&] { return *returned == 1; }));
+}
+
+}  // namespace
+}  // namespace perdure::test

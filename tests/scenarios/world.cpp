@@ -1,0 +1,174 @@
+#include "scenarios/world.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+namespace perdure::test {
+
+std::string WorldKind::name() const {
+  return std::string(sqlite ? "Sqlite" : "Memory") + (threads ? "Threads" : "Stepped" + std::to_string(seed)) +
+         (cache ? "Cached" : "Rebuilt");
+}
+
+std::vector<WorldKind> all_worlds() {
+  std::vector<WorldKind> worlds = stepped_worlds();
+  for (const bool sqlite : {false, true}) {
+    for (const bool cache : {true, false}) worlds.push_back({.sqlite = sqlite, .threads = true, .cache = cache});
+  }
+  return worlds;
+}
+
+std::vector<WorldKind> stepped_worlds() {
+  std::vector<WorldKind> worlds;
+  for (const bool cache : {true, false}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U}) worlds.push_back({.cache = cache, .seed = seed});
+    worlds.push_back({.sqlite = true, .cache = cache, .seed = 4});
+  }
+  return worlds;
+}
+
+class World::Node {
+ public:
+  std::unique_ptr<Runtime> threads;
+  std::unique_ptr<testing::SteppedNode> stepped;
+  OrchestrationFetch fetch;  // what it could take
+  WorkFetch work;
+};
+
+namespace {
+
+constexpr Timestamp kStart{Milliseconds(1'700'000'000'000)};
+
+std::shared_ptr<Provider> make_store(const WorldKind& kind, const std::shared_ptr<Clock>& clock, const Logger& logger,
+                                     const Metrics& metrics) {
+  if (!kind.sqlite) return make_memory_provider({.clock = clock, .logger = logger, .metrics = metrics});
+  SqliteOptions options;
+  options.clock = clock;
+  options.logger = logger;
+  options.metrics = metrics;
+  return SqliteProvider::open(":memory:", options);
+}
+
+}  // namespace
+
+World::World(WorldKind kind)
+    : kind_(kind),
+      clock_(std::make_shared<ManualClock>(kStart)),
+      log_(std::make_shared<CapturingLogSink>()),
+      metrics_(std::make_shared<CapturingMetrics>()),
+      client_((store_ = make_store(kind, clock_, Logger(log_), Metrics(metrics_)))),
+      dice_(kind.seed),
+      next_seed_(kind.seed * 1'000) {}
+
+World::~World() = default;
+
+World::Node& World::start_node(const Registry& registry, RuntimeOptions options) {
+  options.clock = clock_;
+  options.logger = Logger(log_);
+  options.metrics = Metrics(metrics_);
+  if (!kind_.cache) options.cached_executions = 0;
+  auto node = std::make_unique<Node>();
+  node->fetch.filter.engine_versions = options.supported_replay_versions;
+  if (options.supported_replay_versions.empty()) {
+    node->fetch.filter.engine_versions.push_back({{0, 0, 0}, options.engine_version.value_or(engine_version())});
+  }
+  node->work.tags = options.worker_tag_filter;
+  if (options.fetch_only_registered) {
+    node->fetch.filter.orchestrations = registry.names();
+    node->work.filter.activities = registry.activity_names();
+    if (registry.names().empty()) node->fetch.limit = 0;
+  }
+  if (kind_.threads) {
+    node->threads = std::make_unique<Runtime>(store_, registry, options);
+  } else {
+    node->stepped = std::make_unique<testing::SteppedNode>(store_, registry, options, ++next_seed_);
+  }
+  nodes_.push_back(std::move(node));
+  return *nodes_.back();
+}
+
+void World::stop_node(Node& node) {
+  if (node.threads) {
+    node.threads->shutdown(Milliseconds(5'000));
+  } else {
+    node.stepped->drain();
+    while (!node.stepped->idle()) {
+      if (node.stepped->choices() == 0) {
+        ADD_FAILURE() << "the node does not come to rest";
+        break;
+      }
+      node.stepped->step(0);
+    }
+  }
+  kill_node(node);
+}
+
+void World::kill_node(Node& node) {
+  std::erase_if(nodes_, [&](const auto& each) { return each.get() == &node; });
+}
+
+bool World::step() {
+  std::vector<std::size_t> choices;
+  std::size_t total = 0;
+  for (const auto& node : nodes_) {
+    choices.push_back(node->stepped->choices());
+    total += choices.back();
+  }
+  if (total == 0) return false;
+  std::size_t chosen = dice_.below(total);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (chosen < choices[i]) {
+      nodes_[i]->stepped->step(chosen);
+      break;
+    }
+    chosen -= choices[i];
+  }
+  return true;
+}
+
+bool World::settled() const {
+  const auto found_work = [&] {
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+      return store_->wait_for_work({.orchestrations = node->fetch, .activities = node->work}, clock_->now()).value();
+    });
+  };
+  if (found_work()) return false;
+  if (!std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->threads->idle(); })) return false;
+  return !found_work();
+}
+
+void World::settle() {
+  if (!kind_.threads) {
+    while (step()) {
+    }
+    return;
+  }
+  std::mutex mutex;
+  std::condition_variable never;
+  std::unique_lock lock(mutex);
+  while (!settled()) never.wait_for(lock, Milliseconds(1));
+}
+
+void World::move(Milliseconds by) {
+  clock_->advance(by);
+}
+
+void World::advance(Milliseconds by) {
+  settle();
+  move(by);
+  settle();
+}
+
+OrchestrationStatus World::wait(const std::string& instance) {
+  until([&] { return client_.get_orchestration_status(instance).ended(); });
+  return client_.get_orchestration_status(instance);
+}
+
+std::vector<std::string> World::event_kinds(const std::string& instance) const {
+  std::vector<std::string> kinds;
+  for (const Event& event : client_.read_execution_history(instance)) kinds.emplace_back(kind_name(event.body));
+  return kinds;
+}
+
+}  // namespace perdure::test
