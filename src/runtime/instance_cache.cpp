@@ -19,6 +19,10 @@ std::vector<KeptExecution> InstanceCache::put(std::string instance, KeptExecutio
   std::vector<KeptExecution> given_up;
   if (auto earlier = take(instance)) given_up.push_back(std::move(*earlier));
   const std::size_t bytes = execution.code->memory_bytes() + instance.size() + sizeof(Entry);
+  if (bytes > max_bytes_) {  // it would push out everything else first
+    given_up.push_back(std::move(execution));
+    return given_up;
+  }
   entries_.push_front({std::move(instance), std::move(execution), bytes});
   by_instance_.emplace(entries_.front().instance, entries_.begin());
   bytes_ += bytes;

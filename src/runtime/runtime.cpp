@@ -79,7 +79,8 @@ class Runtime::Threads {
     bool clean = activities_->wait_until(deadline, is_idle);
     if (!clean) {
       activities_->with([](WorkerDispatcher& dispatcher, Timestamp now) { dispatcher.stop_all(now); });
-      clean = activities_->wait_until(after(std::min(timeout, options_.activity_cancellation_grace_period)), is_idle);
+      const Milliseconds patience = std::min(timeout, options_.activity_cancellation_grace_period);
+      clean = activities_->wait_until(after(std::max(patience, kLastCommits)), is_idle);
     }
     const bool turned = turns_->wait_until(std::max(deadline, after(kLastCommits)), is_idle);
     close(clean && turned);

@@ -190,7 +190,7 @@ TEST_F(Shutdown, AnActivityThatDoesNotEndInTimeIsGivenBackUncounted) {
 }
 
 TEST_F(Shutdown, WithoutPatienceActivitiesAreGivenBackAllTheSame) {
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 100; ++round) {
     const Gate begun;
     const Gate stopped;
     Registry registry;

@@ -1,4 +1,4 @@
-// What tests with real threads share: gates instead of sleeps, and a store whose faults are switched on and off.
+// What tests with real threads share: gates that are opened, and a store whose faults are switched on and off.
 #pragma once
 
 #include <atomic>
@@ -83,10 +83,10 @@ class FaultyStore final : public testing::ForwardingProvider {
   std::atomic<bool> renewals_fail{false};
   std::atomic<bool> registration_fails{false};
   std::atomic<bool> removal_fails{false};
-  std::atomic<int> failures{0};  // of any kind
-  std::atomic<int> acks{0};      // that were carried out
-  std::atomic<int> waits{0};     // for work, begun
-  std::atomic<int> turn_renewals{0};
+  std::atomic<int> failures{0};       // of any kind
+  std::atomic<int> acks{0};           // that were carried out
+  std::atomic<int> waits{0};          // for work, begun
+  std::atomic<int> turn_renewals{0};  // that were carried out
   std::atomic<int> work_renewals{0};
   Gate waits_ended;  // wake_waiters() was called
 
@@ -123,14 +123,16 @@ class FaultyStore final : public testing::ForwardingProvider {
   }
   std::vector<ProviderResult<Timestamp>> renew_orchestration_locks(std::span<const LockToken> tokens,
                                                                    Milliseconds extend_for) override {
+    auto answers = ForwardingProvider::renew_orchestration_locks(tokens, extend_for);
     ++turn_renewals;
-    return ForwardingProvider::renew_orchestration_locks(tokens, extend_for);
+    return answers;
   }
   std::vector<ProviderResult<Timestamp>> renew_work_locks(std::span<const LockToken> tokens,
                                                           Milliseconds extend_for) override {
-    ++work_renewals;
     if (renewals_fail) return std::vector<ProviderResult<Timestamp>>(tokens.size(), failure());
-    return ForwardingProvider::renew_work_locks(tokens, extend_for);
+    auto answers = ForwardingProvider::renew_work_locks(tokens, extend_for);
+    ++work_renewals;
+    return answers;
   }
   void wake_waiters() noexcept override {
     waits_ended.open();
@@ -178,6 +180,20 @@ class Threaded : public ::testing::Test {
     EXPECT_TRUE(eventually([&] { return ended(instance); })) << instance << " does not end";
     return client.get_orchestration_status(instance);
   }
+  // Moves time on in small steps. Between two of them the node does something else, so that what falls due at one step
+  // is done before the next; registry needs add_chore().
+  void pass_in_steps(Milliseconds step, int steps) {
+    for (int i = 0; i < steps; ++i) {
+      clock->advance(step);
+      const std::string chore = "chore " + std::to_string(++chores_);
+      client.start_orchestration(chore, "Chores");
+      ASSERT_TRUE(end_of(chore).completed());
+    }
+  }
+  static void add_chore(Registry& registry) {
+    registry.add_activity("Chore", [](ActivityContext&) { return 0; });
+    add_flow(registry, "Chores", "Chore");
+  }
   // Records that warn of something, for a test that expects none.
   [[nodiscard]] std::vector<std::string> warnings() const {
     std::vector<std::string> found;
@@ -194,6 +210,9 @@ class Threaded : public ::testing::Test {
   std::shared_ptr<CapturingMetrics> metrics = std::make_shared<CapturingMetrics>();
   RuntimeOptions options;
   Client client{store};
+
+ private:
+  int chores_ = 0;
 };
 
 }  // namespace perdure::test
