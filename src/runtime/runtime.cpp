@@ -79,10 +79,10 @@ class Runtime::Threads {
     bool clean = activities_->wait_until(deadline, is_idle);
     if (!clean) {
       activities_->with([](WorkerDispatcher& dispatcher, Timestamp now) { dispatcher.stop_all(now); });
-      const Milliseconds patience = std::min(timeout, options_.activity_cancellation_grace_period);
-      clean = activities_->wait_until(after(std::max(patience, kLastCommits)), is_idle);
+      activities_->wait_until(after(kLastCalls), [](const auto& dispatcher) { return dispatcher.all_told(); });
+      clean = activities_->wait_until(after(std::min(timeout, options_.activity_cancellation_grace_period)), is_idle);
     }
-    const bool turned = turns_->wait_until(std::max(deadline, after(kLastCommits)), is_idle);
+    const bool turned = turns_->wait_until(std::max(deadline, after(kLastCalls)), is_idle);
     close(clean && turned);
     const auto removed =
         ProviderCalls(store_, options_.metrics).one("remove_node", [&] { return store_->remove_node(id_); });
@@ -104,8 +104,9 @@ class Runtime::Threads {
   }
 
  private:
-  // What a turn or a commit that is under way may take when a shutdown has no patience.
-  static constexpr Milliseconds kLastCommits{200};
+  // What turns, commits and stops that are under way may take when a shutdown has no patience. They hardly ever need
+  // it.
+  static constexpr Milliseconds kLastCalls{2'000};
 
   void log_start(const Node& node) const {
     const std::string version = node.info.engine_version.to_string();
@@ -167,7 +168,7 @@ class Runtime::Threads {
   void close(bool clean) {
     const auto stuck =
         activities_->with([](const WorkerDispatcher& dispatcher, Timestamp) { return dispatcher.running_names(); });
-    const auto deadline = after(clean ? kPatience : kLastCommits);
+    const auto deadline = after(clean ? kPatience : kLastCalls);
     const bool turns_ended = turns_->close(deadline);
     const bool activities_ended = activities_->close(deadline);
     running_->close(stuck.empty() ? deadline : std::chrono::steady_clock::now());

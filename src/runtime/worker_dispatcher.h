@@ -62,6 +62,8 @@ class WorkerDispatcher {
   [[nodiscard]] bool resting() const noexcept {
     return runs_.empty() && outstanding_.size() == (search_.awaiting() ? 1U : 0U);
   }
+  // Nothing is left to be told to the store or to an activity; functions may still run.
+  [[nodiscard]] bool all_told() const noexcept;
   // Activities whose function has not returned, by name.
   [[nodiscard]] std::vector<std::string> running_names() const;
 

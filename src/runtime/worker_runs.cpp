@@ -344,6 +344,11 @@ void WorkerDispatcher::forget_if_over(RunId id) {
   runs_.erase(run);
 }
 
+bool WorkerDispatcher::all_told() const noexcept {
+  const bool settled = std::all_of(runs_.begin(), runs_.end(), [](const auto& entry) { return entry.second.settled; });
+  return settled && to_stop_.empty() && to_give_back_.empty() && outstanding_.size() == (search_.awaiting() ? 1U : 0U);
+}
+
 std::vector<std::string> WorkerDispatcher::running_names() const {
   std::vector<std::string> names;
   for (const auto& [id, run] : runs_) {
