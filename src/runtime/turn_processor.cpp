@@ -103,6 +103,11 @@ struct TurnProcessor::Turn {
     } else {
       history = decode_stored_history(task.history);
     }
+    if (task.kept) {
+      started_at = task.kept->started_at;
+    } else {
+      started_at = history.events.empty() ? task.now : history.events.front().time;
+    }
   }
 
   [[nodiscard]] const OrchestrationItem& item() const { return task.item; }
@@ -115,6 +120,7 @@ struct TurnProcessor::Turn {
   DecodedMessages messages;
   DecodedHistory history;
   ExecutionId execution;
+  Timestamp started_at{};  // of the execution
   bool begins_next = false;
   bool poisoned = false;
 };
@@ -154,9 +160,11 @@ TurnDecision TurnProcessor::decide(Turn& turn) const {
     return drop_batch(turn, "messages for an instance that has ended are dropped");
   }
   if (turn.begins_next && !continues) return lost_continuation(turn);
-  // A cancel and a terminate are honoured where nothing else can be done any more.
+  // A cancel and a terminate are honoured where nothing else can be done any more. What belongs to another engine is
+  // left to a node that can read it.
   const bool exhausted = item.attempt_count > max_attempts_;
-  if (exhausted || !turn.messages.undecodable.empty() || turn.history.error) {
+  const bool unreadable = !turn.messages.undecodable.empty() || turn.history.error;
+  if (exhausted || (unreadable && is_supported(turn))) {
     if (auto request = requested_end(turn.messages.messages)) return end(turn, std::move(*request));
   }
   if (exhausted) return poison(turn);
@@ -209,7 +217,7 @@ TurnDecision TurnProcessor::run(Turn& turn) const {
     // The commit of the first turn makes the instance.
     kept->incarnation = item.metadata ? item.incarnation : turn.task.commit_id;
     kept->id = turn.execution;
-    kept->started_at = turn.history.events.empty() ? turn.task.now : turn.history.events.front().time;
+    kept->started_at = turn.started_at;
     kept->code = std::move(std::get<std::unique_ptr<OpenExecution>>(opened));
   }
   TraceLog traces(traces_, item, turn.execution, turn.name());
@@ -240,7 +248,7 @@ TurnDecision TurnProcessor::commit(Turn& turn, const TurnOutcome& outcome) const
         .version = commit.started ? to_text(commit.started->version)
                                   : to_text(item.metadata ? item.metadata->version : std::nullopt),
         .execution = turn.execution,
-        .started_at = turn.task.kept ? turn.task.kept->started_at : turn.task.now,
+        .started_at = turn.started_at,
         .now = turn.task.now,
         .turns = outcome.events.back().turn,
         .events = outcome.events.back().id,

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <perdure/provider_admin.h>
+#include <perdure/testing/filter_ignoring_provider.h>
 #include "model/event_codec.h"
 #include "model/message_codec.h"
 #include "scenarios/stepped_cluster.h"
@@ -258,6 +259,44 @@ TEST_P(Undecodable, AStartIsEndedUnderTheNameOnItsEnvelope) {
   EXPECT_EQ(status.name, "Gate");
   EXPECT_THAT(cluster.event_kinds("i"), ElementsAre("OrchestrationStarted", "OrchestrationFailed"));
   EXPECT_EQ(cluster.client().delete_instance("i").instances, 1U);
+}
+
+TEST_P(Undecodable, ACancelLeavesAnExecutionOfAnotherEngineToANodeThatReplaysIt) {
+  auto& beginner = cluster.start_node(registry, options);
+  cluster.client().start_orchestration("i", "Gate");
+  cluster.settle();
+  cluster.stop_node(beginner);
+  RuntimeOptions other = options;
+  other.supported_replay_versions = {{{9, 0, 0}, {9, 0, 0}}};
+  auto& stranger = cluster.start_node(registry, other, testing::ignore_capability_filters(cluster.store()));
+  send_garbage("i");
+  cluster.client().cancel_instance("i", "enough");
+  cluster.settle();
+  EXPECT_EQ(cluster.state("i"), OrchestrationState::kRunning);
+  cluster.stop_node(stranger);
+  cluster.start_node(registry, options);
+  EXPECT_EQ(cluster.wait("i").state, OrchestrationState::kCancelled);
+}
+
+// W33: an execution that was to continue, and whose continuation is nowhere.
+TEST_P(Undecodable, ALostContinuationEndsTheInstanceAndItsParentIsTold) {
+  begin_family();
+  cluster.client().raise_event("child", "knock");
+  const auto item = cluster.store()->fetch_orchestration_item().value();
+  ASSERT_TRUE(item.has_value());
+  TurnCommit commit;
+  commit.token = item->token;
+  commit.commit_id = 77;
+  commit.execution_id = item->execution_id;
+  commit.consumed = {item->messages.front().id};
+  commit.status = StatusChange{ExecutionStatus::kContinuedAsNew, std::nullopt};
+  ASSERT_TRUE(cluster.store()->ack_orchestration_item(commit).has_value());
+  cluster.client().raise_event("child", "knock");
+  cluster.start_node(registry, options);
+  const auto status = cluster.wait("child");
+  EXPECT_EQ(status.state, OrchestrationState::kFailed);
+  EXPECT_THAT(status.error_text(), ::testing::HasSubstr("continuation is gone"));
+  EXPECT_EQ(cluster.wait("parent").state, OrchestrationState::kFailed);
 }
 
 TEST_P(Undecodable, AContinuationIsEndedAndItsParentIsTold) {

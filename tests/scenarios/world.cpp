@@ -1,10 +1,33 @@
 #include "scenarios/world.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
+#include <perdure/testing/forwarding_provider.h>
+
 namespace perdure::test {
+
+// Counts the fetches that begin.
+class World::WatchedStore : public testing::ForwardingProvider {
+ public:
+  using ForwardingProvider::ForwardingProvider;
+
+  [[nodiscard]] std::uint64_t fetches() const { return fetches_; }
+
+  ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override {
+    ++fetches_;
+    return ForwardingProvider::fetch_orchestration_items(fetch);
+  }
+  ProviderResult<WorkBatch> fetch_work_items(const WorkFetch& fetch) override {
+    ++fetches_;
+    return ForwardingProvider::fetch_work_items(fetch);
+  }
+
+ private:
+  std::atomic<std::uint64_t> fetches_ = 0;
+};
 
 std::string WorldKind::name() const {
   return std::string(sqlite ? "Sqlite" : "Memory") + (threads ? "Threads" : "Stepped" + std::to_string(seed)) +
@@ -57,7 +80,9 @@ World::World(WorldKind kind)
       clock_(std::make_shared<ManualClock>(kStart)),
       log_(std::make_shared<CapturingLogSink>()),
       metrics_(std::make_shared<CapturingMetrics>()),
-      client_((store_ = make_store(kind, clock_, Logger(log_), Metrics(metrics_)))),
+      store_(make_store(kind, clock_, Logger(log_), Metrics(metrics_))),
+      watched_(std::make_shared<WatchedStore>(store_)),
+      client_(store_),
       dice_(kind.seed),
       next_seed_(kind.seed * 1'000) {}
 
@@ -80,7 +105,7 @@ World::Node& World::start_node(const Registry& registry, RuntimeOptions options)
     if (registry.names().empty()) node->fetch.limit = 0;
   }
   if (kind_.threads) {
-    node->threads = std::make_unique<Runtime>(store_, registry, options);
+    node->threads = std::make_unique<Runtime>(watched_, registry, options);
   } else {
     node->stepped = std::make_unique<testing::SteppedNode>(store_, registry, options, ++next_seed_);
   }
@@ -127,15 +152,17 @@ bool World::step() {
   return true;
 }
 
+// All nodes were idle, there is nothing they could take, and none has taken anything in between: what was fetched and
+// done between two looks would be seen by neither.
 bool World::settled() const {
+  const std::uint64_t fetches = watched_->fetches();
   const auto found_work = [&] {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
       return store_->wait_for_work({.orchestrations = node->fetch, .activities = node->work}, clock_->now()).value();
     });
   };
-  if (found_work()) return false;
   if (!std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->threads->idle(); })) return false;
-  return !found_work();
+  return !found_work() && watched_->fetches() == fetches;
 }
 
 void World::settle() {

@@ -86,14 +86,17 @@ class World {
   static constexpr Milliseconds kYear = std::chrono::hours(24 * 365);
   static constexpr Milliseconds kLongestStep = std::chrono::hours(6);
 
+  class WatchedStore;
+
   void move(Milliseconds by);
   [[nodiscard]] bool settled() const;
 
   WorldKind kind_;
   std::shared_ptr<ManualClock> clock_;
-  std::shared_ptr<Provider> store_;
   std::shared_ptr<CapturingLogSink> log_;
   std::shared_ptr<CapturingMetrics> metrics_;
+  std::shared_ptr<Provider> store_;
+  std::shared_ptr<WatchedStore> watched_;  // the same, as nodes see it
   Client client_;
   Dice dice_;
   std::vector<std::unique_ptr<Node>> nodes_;
