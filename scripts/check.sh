@@ -1,13 +1,15 @@
 #!/bin/bash
-# clang-format over all sources, then clang-tidy over what changed outside tests/ (the tests' macros cost more time there than
+# clang-format over all sources, then clang-tidy over what changed outside tests/ and examples/testing (the macros of tests cost more time there than
 # everything else together). Changed means: since the merge base with CHECK_BASE, or
-# with the default branch of `origin`; on that branch itself, or where git knows no base, every source is looked at.
+# with the default branch of `origin`; on that branch itself: in its last commits, because older ones were looked at when they
+# were new. CHECK_ALL=1, or a tree without git, means every source.
 # `check.sh --format` rewrites the sources that clang-format would refuse, and checks nothing.
 # The trees build/clang and build/fuzz must be configured, not built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=${JOBS:-$(nproc)}
+last_commits=12
 patterns=('*.h' '*.cpp')
 
 in_git() { [ -e .git ] && git rev-parse --is-inside-work-tree >/dev/null 2>&1; }
@@ -34,22 +36,26 @@ base_commit() {
   return 1
 }
 
+# The commit before the last ones; fails when there are not that many, or git has not fetched them.
+recent_commit() { git rev-parse --verify --quiet "HEAD~$last_commits^{commit}"; }
+
+changed_since() {
+  {
+    git diff --name-only --diff-filter=d "$1" -- "${patterns[@]}"
+    git ls-files --others --exclude-standard -- "${patterns[@]}"
+  } | sort -u
+}
+
 changed_sources() {
   local base
-  if ! base=$(base_commit); then
+  if [ -n "${CHECK_ALL:-}" ] || ! base=$(base_commit); then
     all_sources
     return
   fi
-  local changed
-  changed=$({
-    git diff --name-only --diff-filter=d "$base" -- "${patterns[@]}"
-    git ls-files --others --exclude-standard -- "${patterns[@]}"
-  } | sort -u)
-  if [ -z "$changed" ] && [ -z "${CHECK_BASE:-}" ]; then
-    all_sources
-  elif [ -n "$changed" ]; then
-    echo "$changed"
+  if [ -z "${CHECK_BASE:-}" ] && [ "$base" = "$(git rev-parse HEAD)" ]; then
+    base=$(recent_commit) || { all_sources; return; }
   fi
+  changed_since "$base"
 }
 
 # Prints "<tree> <translation unit>" for a source, or nothing when no compiler command is known for it. A header is
@@ -105,7 +111,7 @@ for tree in build/clang build/fuzz; do
   grep -qF "\"file\": \"$PWD/" $tree/compile_commands.json ||
     { echo "== $tree knows no command for the sources in $PWD: configure it with cmake --preset ${tree#build/}" >&2; exit 1; }
 done
-mapfile -t units < <(changed_sources | grep -v '^tests/' | while IFS= read -r file; do translation_unit "$file"; done | sort -u)
+mapfile -t units < <(changed_sources | grep -vE '^(tests|examples/testing)/' | while IFS= read -r file; do translation_unit "$file"; done | sort -u)
 echo "== clang-tidy: ${#units[@]} translation units"
 if [ ${#units[@]} -gt 0 ]; then
   printf '%s\n' "${units[@]}" | xargs -d '\n' -n 1 -P "$jobs" bash -c 'tidy ${0%% *} "${0#* }"'
