@@ -7,9 +7,10 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 JOBS ?= $(shell nproc)
 BENCH_ARGS ?=
+SOAK_ARGS ?=
 FUZZ_SECONDS ?=
 
-.PHONY: build setup test demo bench ceiling check format sanitize matrix fuzz clean help
+.PHONY: build setup test demo bench ceiling soak check format sanitize matrix fuzz clean help
 
 say = printf '== %s\n' "$(strip $(1))"
 configure = $(call say,configure $(1)); cmake --preset $(1) >/dev/null
@@ -53,6 +54,13 @@ ceiling: setup
 	@$(call say,run bench/ceiling/compare.sh)
 	@bench/ceiling/compare.sh build/release/bench
 
+# Ten minutes, unless SOAK_ARGS=seconds=60 or the like says otherwise.
+soak: setup
+	@$(call configure,release)
+	@$(call build,release,soak)
+	@$(call say,run bench/soak)
+	@build/release/bench/soak store=build/release/bench/soak.db $(SOAK_ARGS)
+
 check: setup
 	@$(call configure,clang)
 	@$(call configure,fuzz)
@@ -80,7 +88,7 @@ matrix: setup
 
 fuzz: setup
 	@$(call configure,fuzz)
-	@$(call build,fuzz)
+	@$(call build,fuzz,perdure_fuzzers)
 	@$(call say,test fuzz)
 	@ctest --preset fuzz --no-tests=ignore
 ifneq ($(FUZZ_SECONDS),)
@@ -104,7 +112,8 @@ help:
 	@echo 'make demo       an order survives a SIGKILL; a stored one is replayed'
 	@echo 'make bench      run the benchmarks; BENCH_ARGS=--benchmark_filter=...'
 	@echo 'make ceiling    the SQLite store beside what bare SQLite reaches'
-	@echo 'make check      clang-format on all sources, clang-tidy on what changed; CHECK_BASE=<commit>'
+	@echo 'make soak       two runtimes under a mixed workload for ten minutes'
+	@echo 'make check      clang-format on all sources, clang-tidy on what changed; CHECK_BASE=<commit>, CHECK_ALL=1'
 	@echo 'make format     let clang-format rewrite all sources'
 	@echo 'make sanitize   the suite under address and undefined, the threaded tests under thread'
 	@echo 'make matrix     the suite with clang'

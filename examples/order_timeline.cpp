@@ -4,15 +4,15 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
-#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include <perdure/history_text.h>
 #include <perdure/json.h>
 #include <perdure/perdure.h>
-#include "model/history_text.h"
+#include <perdure/testing/replayer.h>
 #include "order_workflow.h"
-#include "replay/live_instance.h"
 
 namespace {
 
@@ -57,11 +57,10 @@ void print_timeline(const std::vector<Event>& history) {
 }
 
 template <class Workflow>
-std::optional<perdure::ErrorDetails> replay(const std::vector<Event>& history, Workflow workflow) {
-  perdure::LiveInstance instance({"order-1001", perdure::kFirstExecutionId, perdure::SemanticVersion{1, 0, 0}},
-                                 perdure::detail::make_handler(workflow), {}, {});
-  instance.replay(history);
-  return instance.failure();
+perdure::testing::ReplayOutcome replay(const std::vector<Event>& history, Workflow workflow) {
+  perdure::Registry registry;
+  registry.add_orchestration("ProcessOrder", workflow);
+  return perdure::testing::Replayer(registry).replay(history, {.instance = "order-1001"});
 }
 
 // Somebody "improves" the workflow while orders are under way: it ships before it charges.
@@ -77,19 +76,19 @@ int run() {
   print_timeline(history);
 
   std::printf("\nReplaying it against examples/order_workflow.h: ");
-  if (const auto failure = replay(history, process_order)) {
-    std::printf("it does not fit.\n%s\n", perdure::describe(*failure).c_str());
+  if (const auto outcome = replay(history, process_order); !outcome) {
+    std::printf("it does not fit.\n%s\n", outcome.report().c_str());
     return 1;
   }
   std::printf("every decision and the result are the same.\n");
 
   std::printf("\nReplaying it against code that ships before it charges:\n\n");
-  const auto failure = replay(history, careless_change);
-  if (!failure) {
+  const auto outcome = replay(history, careless_change);
+  if (outcome) {
     std::printf("the change was not noticed, and it should have been.\n");
     return 1;
   }
-  std::printf("%s\n", perdure::describe(*failure).c_str());
+  std::printf("%s\n", outcome.report().c_str());
   return 0;
 }
 

@@ -1,8 +1,10 @@
 // ActivityContext: what an activity knows about its call, and how it learns that nobody waits for it any more.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -50,10 +52,16 @@ class ActivityCall {
     std::string worker_id;
     std::optional<std::string> session_id;
     std::optional<std::string> tag;
+    Payload progress;  // what the attempt before left
+    std::size_t max_payload_bytes = std::numeric_limits<std::size_t>::max();
   };
-  using OnEnd = std::function<void(ActivityOutcome)>;
+  // Whom the call reports to, from any thread.
+  struct Reports {
+    std::function<void(ActivityOutcome)> ended;  // once
+    std::function<void(Payload)> heartbeat;      // not any more once it has ended
+  };
 
-  ActivityCall(About the_call, std::shared_ptr<Provider> the_store, Logger the_logger, OnEnd on_end);
+  ActivityCall(About the_call, std::shared_ptr<Provider> the_store, Logger the_logger, Reports reports);
   ActivityCall(const ActivityCall&) = delete;
   ActivityCall& operator=(const ActivityCall&) = delete;
   ~ActivityCall();
@@ -61,6 +69,8 @@ class ActivityCall {
   // The first outcome counts; false: there was one already.
   bool end(ActivityOutcome outcome) noexcept;
   [[nodiscard]] bool ended() const noexcept;
+  // Without effect once the call has ended. Throws std::length_error if the details break the limit of payloads.
+  void heartbeat(Payload details);
   void request_stop() noexcept { stop_.request_stop(); }
   [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
 
@@ -102,6 +112,21 @@ class ActivityContext {
   // worker has it, or this one shuts down. From then on the outcome is ignored.
   [[nodiscard]] std::stop_token stop_token() const noexcept { return call_->stop_token(); }
   [[nodiscard]] bool is_cancelled() const noexcept { return call_->stop_token().stop_requested(); }
+
+  // Says that this attempt is alive, which its heartbeat timeout wants to hear, and leaves `details` for the attempt
+  // after this one and for clients. May be called often: details are written every RuntimeOptions::heartbeat_interval.
+  template <class T>
+  void heartbeat(const T& details) const {
+    call_->heartbeat(detail::encode_payload<detail::encoded_as<T>>(details));
+  }
+  void heartbeat() const { call_->heartbeat(std::nullopt); }
+  // What the attempt before this one left, on whatever node it ran and whether or not a RetryPolicy made this one;
+  // nothing if it left nothing. Throws what the codec throws if it is not a T.
+  template <class T>
+  [[nodiscard]] std::optional<T> last_heartbeat() const {
+    if (!call_->about.progress) return std::nullopt;
+    return detail::decode_payload<T>(call_->about.progress);
+  }
 
   // For starting and signalling orchestrations from here.
   [[nodiscard]] Client client() const;

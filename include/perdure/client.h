@@ -55,6 +55,13 @@ class StartInstanceOptions {
   StartPolicy policy_ = StartPolicy::kIgnore;
 };
 
+// An instance that waits for something that no registered node can do.
+struct StuckInstance {
+  std::string instance;
+  std::string reason;  // what it waits for, and what would help
+  bool operator==(const StuckInstance&) const = default;
+};
+
 class Client {
  public:
   explicit Client(std::shared_ptr<Provider> store, ClientOptions options = {});
@@ -100,7 +107,8 @@ class Client {
   // ---- Watching. From the store's metadata: no history is read ----
 
   [[nodiscard]] OrchestrationStatus get_orchestration_status(const std::string& instance) const;
-  // Until it has ended. An instance that does not exist yet is waited for. kTimeout.
+  // Until it has ended. An instance that does not exist yet is waited for. kTimeout; kStore if it can never end because
+  // the store has lost the message that its next execution begins with.
   OrchestrationStatus wait_for_orchestration(const std::string& instance, Milliseconds timeout) const;
   // Until the custom status has a version greater than this, or the instance has ended. kTimeout.
   OrchestrationStatus wait_for_status_change(const std::string& instance, std::uint64_t last_seen_version,
@@ -137,6 +145,12 @@ class Client {
   [[nodiscard]] SystemMetrics get_system_metrics() const;
   [[nodiscard]] QueueDepths get_queue_depths() const;
   [[nodiscard]] std::vector<NodeInfo> list_nodes() const;
+  // What is in the worker queue, with the progress that running activities have told of.
+  [[nodiscard]] ActivityPage list_activities(const ActivityQuery& query = {}) const;
+  // Running instances, queued starts and queued activities that no registered node has the code, the engine version or
+  // the tag for, and instances whose continuation is lost; at most `limit` of each kind. Judges by what nodes have
+  // registered, not by whether they are alive.
+  [[nodiscard]] std::vector<StuckInstance> find_stuck_instances(std::size_t limit = kDefaultBulkLimit) const;
 
   // With its children. A running one only by force: whatever runs is told to stop, and nothing of it stays.
   DeleteResult delete_instance(const std::string& instance, bool force = false) const;
@@ -181,6 +195,11 @@ class Client {
   // True: the change is there. False: the time is over.
   [[nodiscard]] bool await(const std::string& instance, const InstanceChange& change, Timestamp deadline) const;
   [[nodiscard]] Timestamp deadline_after(Milliseconds timeout) const;
+  // It has continued as new, and the message that the next execution begins with is nowhere.
+  [[nodiscard]] bool has_lost_its_continuation(const std::string& instance) const;
+  static constexpr const char* kLost =
+      "has continued as new, but the message that its next execution begins with is lost: terminate it, and its parent "
+      "is told";
 
   std::shared_ptr<Provider> store_;
   ClientOptions options_;

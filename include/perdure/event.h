@@ -91,6 +91,7 @@ struct ActivityScheduled {
   std::optional<std::string> session_id;
   std::optional<std::string> tag;
   ActivityTimeouts timeouts;
+  Payload progress = std::nullopt;  // a retry: what the failed attempt's last heartbeat left
   bool operator==(const ActivityScheduled&) const = default;
 };
 struct ActivityCompleted {
@@ -101,6 +102,7 @@ struct ActivityCompleted {
 struct ActivityFailed {
   EventId source = 0;
   ErrorDetails error;
+  Payload progress = std::nullopt;  // what its last heartbeat left
   bool operator==(const ActivityFailed&) const = default;
 };
 struct ActivityCancelRequested {

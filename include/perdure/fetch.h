@@ -135,8 +135,8 @@ struct OrchestrationBatch {
 struct SessionFetch {
   std::string owner;
   Milliseconds lock_timeout{30'000};
-  // Sessions that nobody holds and that this fetch may claim; 0: only what the owner holds already.
-  std::size_t max_new_sessions = std::numeric_limits<std::size_t>::max();
+  // Sessions that the owner may hold. A fetch claims none beyond; what the owner holds already is served in any case.
+  std::size_t max_sessions = std::numeric_limits<std::size_t>::max();
   bool operator==(const SessionFetch&) const = default;
 };
 

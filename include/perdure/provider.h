@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,10 +100,13 @@ struct InstanceStats {
   bool operator==(const InstanceStats&) const = default;
 };
 
-// What a waiting node could fetch. Both absent: only the deadline or wake_waiters() ends the wait.
+// What a waiting node could fetch. Both absent: only the deadline, the stop or wake_waiters() ends the wait.
 struct WorkWait {
   std::optional<OrchestrationFetch> orchestrations;
   std::optional<WorkFetch> activities;
+  // Requested, it ends this wait, even one that has not begun yet. Whoever requests it calls wake_waiters() then, so a
+  // store looks at it before it sleeps and after it was woken.
+  std::stop_token stop = {};
 };
 
 // What a waiting client wants to see; any of them ends the wait.
@@ -112,11 +116,20 @@ struct InstanceChange {
   std::optional<std::string> key_value;              // the key has a value
 };
 
+struct OrchestrationVersion {
+  std::string name;
+  SemanticVersion version;
+  auto operator<=>(const OrchestrationVersion&) const = default;
+};
+
 // A process that serves the store. Written when it starts, stops or changes its filter; says nothing of its health.
 struct NodeInfo {
   std::string id;
   SemanticVersion engine_version;
-  CapabilityFilter filter;
+  CapabilityFilter filter;                           // what it fetches
+  TagFilter tags;                                    // of the activities that it fetches
+  std::vector<OrchestrationVersion> orchestrations;  // what it has code for
+  std::vector<std::string> activities;
   Timestamp registered_at{};  // set by the store
   bool operator==(const NodeInfo&) const = default;
 };
@@ -173,6 +186,7 @@ class Provider {
       std::span<const MessageRecord> activities) = 0;
 
   // Extends the sessions of these owners that are still locked and were used within `idle_timeout`; answers how many.
+  // By nothing: they are given up.
   [[nodiscard]] virtual ProviderResult<std::size_t> renew_sessions(std::span<const std::string> owners,
                                                                    Milliseconds extend_for,
                                                                    Milliseconds idle_timeout) = 0;
@@ -193,12 +207,13 @@ class Provider {
 
   // ---- Waiting ----
 
-  // True as soon as a fetch with these options would find something; false at the deadline or after wake_waiters().
+  // True as soon as a fetch with these options would find something; false at the deadline, after wake_waiters(), or
+  // when it is to stop.
   [[nodiscard]] virtual ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) = 0;
   // True as soon as the change is there. An unknown instance may still come: it is waited for.
   [[nodiscard]] virtual ProviderResult<bool> wait_for_change(const std::string& instance, const InstanceChange& change,
                                                              Timestamp deadline) = 0;
-  // Ends every wait that is going on, for a shutdown.
+  // Ends every wait that is going on.
   virtual void wake_waiters() noexcept = 0;
   // The store's clock.
   [[nodiscard]] virtual Timestamp now() = 0;

@@ -73,6 +73,12 @@ class Registry {
   Registry& add_async_activity(std::string_view name, F function) {
     return add_handler(name, detail::make_async_activity_handler(std::move(function)));
   }
+  // Puts a handler in the place of the activity of this name, whether or not there is one: for those who watch or
+  // replace activities, as tests do.
+  Registry& replace_activity(std::string_view name, ActivityHandler handler) {
+    activities_.insert_or_assign(std::string(name), std::make_shared<const ActivityHandler>(std::move(handler)));
+    return *this;
+  }
   // Everything of another registry but its policies.
   Registry& merge(const Registry& other);
   // The default is the latest version.

@@ -62,12 +62,15 @@ struct RuntimeOptions {
 
   // ---- Activities ----
 
+  // The details that an activity gives its heartbeats are written at most this often.
+  Milliseconds heartbeat_interval{1'000};
   // How long a cancelled activity may go on before its place is given to another.
   Milliseconds activity_cancellation_grace_period{10'000};
   TagFilter worker_tag_filter;
   // Who this node is to the store. A name of your own lets a restarted process take its sessions up again; it must be
   // used by one process at a time. Empty: a new random one.
   std::string worker_node_id;
+  // Sessions that this node holds at the same time, in use or not. One that is not used goes after its idle timeout.
   std::size_t max_sessions_per_runtime = 10;
   Milliseconds session_idle_timeout{300'000};
   Milliseconds session_cleanup_interval{300'000};

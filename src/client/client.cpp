@@ -151,10 +151,23 @@ OrchestrationStatus Client::get_orchestration_status(const std::string& instance
 
 OrchestrationStatus Client::wait_for_orchestration(const std::string& instance, Milliseconds timeout) const {
   check_name("an instance id", instance);
-  if (!await(instance, {.ended = true, .custom_status_after = {}, .key_value = {}}, deadline_after(timeout))) {
-    time_out(instance, "did not end", timeout);
+  const Timestamp deadline = deadline_after(timeout);
+  while (await(instance, {.ended = true, .custom_status_after = {}, .key_value = {}}, deadline)) {
+    OrchestrationStatus status = get_orchestration_status(instance);
+    if (status.ended()) return status;
+    if (has_lost_its_continuation(instance)) {
+      throw ClientError(ProviderError(ProviderErrorKind::kCorruptData, "instance '" + instance + "' " + kLost));
+    }
+    // It has ended, and somebody has started it anew since.
   }
-  return get_orchestration_status(instance);
+  time_out(instance, "did not end", timeout);
+}
+
+bool Client::has_lost_its_continuation(const std::string& instance) const {
+  const auto status = value_of(store_->read_status(instance));
+  if (!status || status->status != ExecutionStatus::kContinuedAsNew) return false;
+  const InstanceChange ended{.ended = true, .custom_status_after = {}, .key_value = {}};
+  return value_of(store_->wait_for_change(instance, ended, store_->now()));
 }
 
 OrchestrationStatus Client::wait_for_status_change(const std::string& instance, std::uint64_t last_seen_version,

@@ -86,6 +86,10 @@ std::vector<NodeInfo> Client::list_nodes() const {
   return value_of(admin().list_nodes());
 }
 
+ActivityPage Client::list_activities(const ActivityQuery& query) const {
+  return value_of(admin().list_activities(query));
+}
+
 // ---- deleting ------------------------------------------------------------------------------------------------------
 
 namespace {

@@ -46,6 +46,7 @@ void fields(Archive& archive, Ref<Archive, events::ActivityScheduled> event) {
   archive.field("session", event.session_id);
   archive.field("tag", event.tag);
   fields(archive, event.timeouts);
+  archive.field("progress", event.progress);
 }
 
 template <class Archive>
@@ -58,6 +59,7 @@ template <class Archive>
 void fields(Archive& archive, Ref<Archive, events::ActivityFailed> event) {
   archive.field("source", event.source);
   fields(archive, event.error);
+  archive.field("progress", event.progress);
 }
 
 template <class Archive>

@@ -36,6 +36,7 @@ template <class Archive>
 void fields(Archive& archive, Ref<Archive, messages::ActivityFailed> message) {
   archive.field("schedule", message.schedule_id);
   fields(archive, message.error);
+  archive.field("progress", message.progress);
 }
 
 template <class Archive>
@@ -89,6 +90,7 @@ void fields(Archive& archive, Ref<Archive, messages::ExecuteActivity> message) {
   fields(archive, message.timeouts);
   archive.field("orchestration", message.orchestration_name);
   archive.field("orchestration_version", message.orchestration_version);
+  archive.field("progress", message.progress);
 }
 
 }  // namespace perdure::detail

@@ -68,7 +68,7 @@ class Converter {
         append(events::ActivityCompleted{body.schedule_id, body.result});
     } else if constexpr (std::is_same_v<Body, messages::ActivityFailed>) {
       if (!accept(message, body.schedule_id, OperationKind::kActivity)) return;
-      append(events::ActivityFailed{body.schedule_id, body.error});
+      append(events::ActivityFailed{body.schedule_id, body.error, body.progress});
       abort_unless_application(body.error);
     } else if constexpr (std::is_same_v<Body, messages::TimerFired>) {
       if (accept(message, body.schedule_id, OperationKind::kTimer))

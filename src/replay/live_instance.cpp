@@ -281,7 +281,7 @@ void LiveInstance::apply(const Event& event) {
   if (const auto* e = std::get_if<events::ActivityCompleted>(&event.body)) {
     settle(e->source, e->result, nullptr);
   } else if (const auto* failed = std::get_if<events::ActivityFailed>(&event.body)) {
-    settle(failed->source, std::nullopt, &failed->error);
+    settle(failed->source, failed->progress, &failed->error);
   } else if (const auto* fired = std::get_if<events::TimerFired>(&event.body)) {
     settle(fired->source, std::nullopt, nullptr);
   } else if (const auto* child = std::get_if<events::SubOrchestrationCompleted>(&event.body)) {

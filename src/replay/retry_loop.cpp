@@ -44,7 +44,8 @@ Task<void> retry(ContextCore* core, Slot* slot, events::ActivityScheduled activi
   OrchestrationContext ctx(*core);
   std::optional<Future<void>> deadline;
   for (std::uint32_t attempt = 1;; ++attempt) {
-    Future<Raw> running(core->open(activity));
+    const SlotRef attempted = core->open(activity);
+    Future<Raw> running(attempted);
     slot->schedule_id = running.schedule_id();
     if (attempt == 1 && policy.total_timeout()) deadline.emplace(ctx.schedule_timer(*policy.total_timeout()));
     std::optional<Result<Raw>> outcome;
@@ -59,6 +60,7 @@ Task<void> retry(ContextCore* core, Slot* slot, events::ActivityScheduled activi
       co_return settle(*core, *slot, std::move(*outcome));
     }
     slot->schedule_id = 0;
+    if (attempted->payload) activity.progress = attempted->payload;  // one that nobody started has none of its own
     const Milliseconds delay = policy.backoff().delay_after(attempt);
     ctx.trace_warn("activity '" + activity.name + "' failed in attempt " + std::to_string(attempt) + " of " +
                    std::to_string(policy.max_attempts()) + ", next attempt in " + std::to_string(delay.count()) +

@@ -146,8 +146,15 @@ class Closing {
     }
   }
   void send_activity(EventId id, const events::ActivityScheduled& activity) {
-    messages::ExecuteActivity execute{id,           activity.name,     activity.input, activity.session_id,
-                                      activity.tag, activity.timeouts, facts_.name(),  facts_.version()};
+    messages::ExecuteActivity execute{id,
+                                      activity.name,
+                                      activity.input,
+                                      activity.session_id,
+                                      activity.tag,
+                                      activity.timeouts,
+                                      facts_.name(),
+                                      facts_.version(),
+                                      activity.progress};
     out_.activities.push_back({end_.instance, end_.execution, std::nullopt, std::move(execute)});
   }
   void send_child(EventId id, const events::SubOrchestrationScheduled& child) {

@@ -1,6 +1,8 @@
 #include <perdure/activity_context.h>
 
 #include <mutex>
+#include <stdexcept>
+#include <utility>
 
 #include <perdure/activity_handler.h>
 #include <perdure/client.h>
@@ -11,33 +13,47 @@ namespace detail {
 
 struct ActivityCall::State {
   std::mutex mutex;
-  OnEnd on_end;  // empty once the call has ended
+  Reports reports;  // empty once the call has ended
 };
 
-ActivityCall::ActivityCall(About the_call, std::shared_ptr<Provider> the_store, Logger the_logger, OnEnd on_end)
+ActivityCall::ActivityCall(About the_call, std::shared_ptr<Provider> the_store, Logger the_logger, Reports reports)
     : about(std::move(the_call)),
       store(std::move(the_store)),
       logger(std::move(the_logger)),
       state_(std::make_unique<State>()) {
-  state_->on_end = std::move(on_end);
+  state_->reports = std::move(reports);
 }
 
 ActivityCall::~ActivityCall() = default;
 
 bool ActivityCall::end(ActivityOutcome outcome) noexcept {
-  OnEnd on_end;
+  Reports reports;
   {
     const std::lock_guard lock(state_->mutex);
-    on_end.swap(state_->on_end);
+    std::swap(reports, state_->reports);
   }
-  if (!on_end) return false;
-  on_end(std::move(outcome));
+  if (!reports.ended) return false;
+  reports.ended(std::move(outcome));
   return true;
+}
+
+void ActivityCall::heartbeat(Payload details) {
+  if (details && details->size() > about.max_payload_bytes) {
+    throw std::length_error("the heartbeat details of activity '" + about.activity_name + "' have " +
+                            std::to_string(details->size()) + " bytes; the limit is " +
+                            std::to_string(about.max_payload_bytes) + " (max_payload_bytes)");
+  }
+  std::function<void(Payload)> report;
+  {
+    const std::lock_guard lock(state_->mutex);
+    report = state_->reports.heartbeat;
+  }
+  if (report) report(std::move(details));
 }
 
 bool ActivityCall::ended() const noexcept {
   const std::lock_guard lock(state_->mutex);
-  return !state_->on_end;
+  return !state_->reports.ended;
 }
 
 ApplicationError activity_error_from_current_exception() noexcept {

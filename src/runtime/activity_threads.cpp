@@ -114,8 +114,10 @@ void ActivityThreads::Shared::execute(const std::shared_ptr<Shared>& self, worke
     }
     self->reports.ended(id, std::move(outcome));
   };
-  const auto call =
-      std::make_shared<detail::ActivityCall>(std::move(start.about), self->store, self->logger, std::move(on_end));
+  auto on_heartbeat = [self, id](Payload details) { self->reports.heartbeat(id, std::move(details)); };
+  const auto call = std::make_shared<detail::ActivityCall>(
+      std::move(start.about), self->store, self->logger,
+      detail::ActivityCall::Reports{.ended = std::move(on_end), .heartbeat = std::move(on_heartbeat)});
   bool stopped = false;
   {
     const std::scoped_lock lock(self->mutex);

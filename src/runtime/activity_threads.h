@@ -19,6 +19,7 @@ class ActivityThreads final : public worker::ActivityRunner {
   // Called from any thread, also long after this object is gone.
   struct Reports {
     std::function<void(RunId, ActivityOutcome)> ended;
+    std::function<void(RunId, Payload)> heartbeat;
     std::function<void(RunId)> returned;
   };
 

@@ -60,15 +60,7 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   template <class Predicate>
   bool wait_until(std::chrono::steady_clock::time_point deadline, Predicate reached) {
     std::unique_lock lock(mutex_);
-    while (!reached(dispatcher_)) {
-      if (std::chrono::steady_clock::now() >= deadline) return false;
-      // A wait for work that began just after it was to end would last until its own deadline.
-      lock.unlock();
-      store_->wake_waiters();
-      lock.lock();
-      answered_.wait_for(lock, kLookAgain, [&] { return reached(dispatcher_); });
-    }
-    return true;
+    return answered_.wait_until(lock, deadline, [&] { return reached(dispatcher_); });
   }
 
   // Lets the threads end; true if all have by the deadline. The others are left behind.

@@ -41,10 +41,17 @@ Node make_node(const RuntimeOptions& options, const Capabilities& store, Registr
     filter.orchestrations = code->orchestration_names();
     filter.activities = code->activity_names();
   }
+  std::vector<OrchestrationVersion> orchestrations_here;
+  for (const std::string& name : code->orchestration_names()) {
+    for (const SemanticVersion& version : code->versions(name)) orchestrations_here.push_back({name, version});
+  }
   const std::string id = options.worker_node_id.empty() ? "node-" + ids.text() : options.worker_node_id;
   NodeInfo info{.id = id,
                 .engine_version = options.engine_version.value_or(engine_version()),
                 .filter = filter,
+                .tags = options.worker_tag_filter,
+                .orchestrations = std::move(orchestrations_here),
+                .activities = code->activity_names(),
                 .registered_at = {}};
   auto resolve = [code](const std::string& name) { return code->activity(name); };
   OrchestrationDispatcher orchestrations(options, store, id, filter, ids);

@@ -49,6 +49,10 @@ std::vector<std::string> NodeCode::orchestration_names() const {
   return registry_.names();
 }
 
+std::vector<SemanticVersion> NodeCode::versions(const std::string& name) const {
+  return registry_.versions(name);
+}
+
 std::vector<std::string> NodeCode::activity_names() const {
   auto names = registry_.activity_names();
   names.emplace_back(kReadKeyValueActivity);

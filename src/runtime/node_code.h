@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <perdure/provider.h>
 #include <perdure/registry.h>
@@ -23,6 +24,8 @@ class NodeCode {
   [[nodiscard]] std::shared_ptr<const ActivityHandler> activity(const std::string& name) const;
   void set_version_policy(std::string_view name, VersionPolicy policy);
 
+  // Ascending; empty for an unknown name.
+  [[nodiscard]] std::vector<SemanticVersion> versions(const std::string& name) const;
   // Names that a node with nothing but this code would fetch.
   [[nodiscard]] std::vector<std::string> orchestration_names() const;
   [[nodiscard]] std::vector<std::string> activity_names() const;

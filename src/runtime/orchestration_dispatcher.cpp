@@ -134,9 +134,9 @@ std::optional<orchestration::Request> OrchestrationDispatcher::look_for_work(Tim
     case WorkSearch::Step::kFetch:
       return request(orchestration::Fetch{fetch_options()});
     case WorkSearch::Step::kAwait:
-      return request(orchestration::Await{fetch_options(), now + long_poll_});
-    case WorkSearch::Step::kEndWaits:
-      return request(orchestration::EndWaits{});
+      return request(orchestration::Await{fetch_options(), now + long_poll_, search_.wait().get_token()});
+    case WorkSearch::Step::kEndWait:
+      return request(orchestration::EndWait{search_.wait()});
     case WorkSearch::Step::kNothing:
       break;
   }
@@ -402,6 +402,10 @@ void OrchestrationDispatcher::report_end(const TurnReport& turn) const {
                 {"version", turn.version},
                 {"error_type", application ? "app_error" : std::string(category) + "_error"},
                 {"error_category", category}});
+  if (std::holds_alternative<InfrastructureError>(*turn.error)) {
+    metrics_.add(metric::kOrchestrationInfrastructureErrors,
+                 {{"orchestration_name", turn.name}, {"error_category", category}});
+  }
   if (std::holds_alternative<ConfigurationError>(*turn.error)) {
     metrics_.add(metric::kOrchestrationConfigurationErrors,
                  {{"orchestration_name", turn.name}, {"error_category", category}});

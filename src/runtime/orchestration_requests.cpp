@@ -13,7 +13,8 @@ Answer perform(const ProviderCalls& calls, const TurnProcessor& processor, Reque
           return calls.one("fetch_orchestration_item", [&] { return store.fetch_orchestration_items(request.fetch); });
         } else if constexpr (std::is_same_v<Body, Await>) {
           return calls.one("wait_for_work", [&] {
-            return store.wait_for_work({.orchestrations = request.fetch, .activities = {}}, request.deadline);
+            return store.wait_for_work({.orchestrations = request.fetch, .activities = {}, .stop = request.stop},
+                                       request.deadline);
           });
         } else if constexpr (std::is_same_v<Body, ReadHistory>) {
           return calls.one("read", [&] { return store.read_history(request.token, request.after); });
@@ -29,7 +30,8 @@ Answer perform(const ProviderCalls& calls, const TurnProcessor& processor, Reque
           return calls.batch("renew_orchestration_lock", request.tokens.size(),
                              [&] { return store.renew_orchestration_locks(request.tokens, request.extend_for); });
         } else {
-          static_assert(std::is_same_v<Body, EndWaits>, "every request is carried out");
+          static_assert(std::is_same_v<Body, EndWait>, "every request is carried out");
+          request.wait.request_stop();
           store.wake_waiters();
           return Done{};
         }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <variant>
 #include <vector>
 
@@ -23,10 +24,11 @@ namespace orchestration {
 struct Fetch {
   OrchestrationFetch fetch;
 };
-// Until such a fetch would find something, or the deadline, or EndWaits.
+// Until such a fetch would find something, or the deadline, or EndWait.
 struct Await {
   OrchestrationFetch fetch;
   Timestamp deadline;
+  std::stop_token stop;
 };
 struct ReadHistory {
   LockToken token;
@@ -47,9 +49,12 @@ struct Renew {
   std::vector<LockToken> tokens;
   Milliseconds extend_for{0};
 };
-struct EndWaits {};
+// Ends the wait, whether or not it has begun.
+struct EndWait {
+  std::stop_source wait;
+};
 
-using RequestBody = std::variant<Fetch, Await, ReadHistory, RunTurn, Commit, GiveBack, Renew, EndWaits>;
+using RequestBody = std::variant<Fetch, Await, ReadHistory, RunTurn, Commit, GiveBack, Renew, EndWait>;
 
 struct Request {
   RequestId id = 0;

@@ -124,22 +124,21 @@ class Runtime::Threads {
     activities_ = std::make_shared<WorkerThreads>(std::move(node.activities), store_, options_.clock);
     const std::weak_ptr<WorkerThreads> workers = activities_;
     const ProviderCalls calls(store_, options_.metrics);
+    const auto tell = [workers](auto what) {
+      if (const auto alive = workers.lock()) alive->with(std::move(what));
+    };
     running_ = std::make_shared<ActivityThreads>(
         options_.worker_concurrency, store_, options_.logger,
-        ActivityThreads::Reports{.ended =
-                                     [workers](RunId run, ActivityOutcome outcome) {
-                                       if (const auto alive = workers.lock()) {
-                                         alive->with([&](WorkerDispatcher& d, Timestamp now) {
-                                           d.ended(run, std::move(outcome), now);
-                                         });
-                                       }
-                                     },
-                                 .returned =
-                                     [workers](RunId run) {
-                                       if (const auto alive = workers.lock()) {
-                                         alive->with([&](WorkerDispatcher& d, Timestamp) { d.returned(run); });
-                                       }
-                                     }});
+        ActivityThreads::Reports{
+            .ended =
+                [tell](RunId run, ActivityOutcome outcome) {
+                  tell([&](WorkerDispatcher& d, Timestamp now) { d.ended(run, std::move(outcome), now); });
+                },
+            .heartbeat =
+                [tell](RunId run, Payload details) {
+                  tell([&](WorkerDispatcher& d, Timestamp now) { d.heartbeat(run, std::move(details), now); });
+                },
+            .returned = [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp) { d.returned(run); }); }});
     activities_->start(kWorkerThreads, [calls, runner = running_](worker::RequestBody body) {
       return worker::perform(calls, *runner, std::move(body));
     });

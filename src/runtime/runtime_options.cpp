@@ -62,6 +62,7 @@ void RuntimeOptions::check() const {
   complaints.positive("session_idle_timeout", session_idle_timeout);
   complaints.positive("session_cleanup_interval", session_cleanup_interval);
   complaints.positive("gauge_poll_interval", gauge_poll_interval);
+  complaints.positive("heartbeat_interval", heartbeat_interval);
   complaints.unless(activity_cancellation_grace_period.count() >= 0,
                     "activity_cancellation_grace_period must not be negative");
   complaints.unless(shutdown_timeout.count() >= 0, "shutdown_timeout must not be negative");

@@ -35,11 +35,25 @@ std::vector<Event> readable_front(const StoredHistory& history) {
   return events;
 }
 
+std::optional<ParentLink> recorded_parent(const StoredHistory& history) {
+  const std::vector<Event> events = readable_front(history);
+  const auto* started = events.empty() ? nullptr : std::get_if<events::OrchestrationStarted>(&events.front().body);
+  return started ? started->parent : std::nullopt;
+}
+
 KeyValueSnapshot snapshot_of(const StoredHistory& history) {
   KeyValueSnapshot snapshot;
   for (const KeyValue& entry : history.key_values)
     snapshot.emplace(entry.key, StoredValue{entry.value, entry.updated_at});
   return snapshot;
+}
+
+// Whether they begin an execution. A later one begins with its continuation; a start beside that is somebody else's.
+bool begins(const std::vector<Message>& messages, bool later) {
+  return std::any_of(messages.begin(), messages.end(), [later](const Message& message) {
+    return std::holds_alternative<messages::ContinueAsNew>(message.body) ||
+           (!later && std::holds_alternative<messages::StartOrchestration>(message.body));
+  });
 }
 
 // The end that somebody asked for, which needs no code. A terminate has precedence.
@@ -159,7 +173,9 @@ TurnDecision TurnProcessor::decide(Turn& turn) const {
   if (item.metadata && is_terminal(item.metadata->status) && !turn.begins_next) {
     return drop_batch(turn, "messages for an instance that has ended are dropped");
   }
-  if (turn.begins_next && !continues) return lost_continuation(turn);
+  if (turn.begins_next && !continues) {
+    return has_kind(item, MessageKind::kStartOrchestration) ? drop_starts(turn) : lost_continuation(turn);
+  }
   // A cancel and a terminate are honoured where nothing else can be done any more. What belongs to another engine is
   // left to a node that can read it.
   const bool exhausted = item.attempt_count > max_attempts_;
@@ -342,15 +358,11 @@ TurnDecision TurnProcessor::end(Turn& turn, ErrorDetails error) const {
     facts.stop_at_damage(
         Event{.id = item.last_event_id, .turn = last_turn, .time = {}, .engine_version = {}, .body = {}});
     messages.clear();  // nothing but the end can be written behind damage
-  } else if (!facts.started() && !find_start(messages)) {
+  } else if (!facts.started() && !begins(messages, turn.begins_next)) {
     // A start that cannot be decoded, or one that was lost: what is known of it stands in for it.
-    std::optional<ParentLink> parent;
-    for (const Event& event : readable_front(turn.task.history)) {
-      if (const auto* started = std::get_if<events::OrchestrationStarted>(&event.body)) parent = started->parent;
-    }
-    messages.insert(messages.begin(),
-                    Message{item.instance, std::nullopt, std::nullopt,
-                            messages::StartOrchestration{turn.name(), std::nullopt, std::nullopt, parent}});
+    messages.insert(messages.begin(), Message{item.instance, std::nullopt, std::nullopt,
+                                              messages::StartOrchestration{turn.name(), std::nullopt, std::nullopt,
+                                                                           recorded_parent(turn.task.history)}});
   }
   TurnOutcome outcome = end_without_code({.instance = item.instance,
                                           .execution = turn.execution,
@@ -371,7 +383,8 @@ TurnDecision TurnProcessor::end(Turn& turn, ErrorDetails error) const {
   return commit(turn, outcome);
 }
 
-TurnDecision TurnProcessor::drop_batch(Turn& turn, std::string_view why) const {
+TurnDecision TurnProcessor::drop_batch(Turn& turn, std::string_view why,
+                                       const std::optional<ParentLink>& parent) const {
   std::string kinds;
   for (const Message& message : turn.messages.messages)
     kinds += (kinds.empty() ? "" : ", ") + std::string(kind_name(message.body));
@@ -383,11 +396,21 @@ TurnDecision TurnProcessor::drop_batch(Turn& turn, std::string_view why) const {
   commit.commit_id = turn.task.commit_id;
   commit.execution_id = turn.item().execution_id;
   for (const QueuedMessage& message : turn.item().messages) commit.consumed.push_back(message.id);
-  // What has ended has told its own parent already, so even a start that is delivered again does no harm.
   for (const Message& message : turn.messages.messages) {
-    if (const auto refusal = refusal_of(message, std::nullopt)) commit.messages.push_back(encode_message(*refusal));
+    if (const auto refusal = refusal_of(message, parent)) commit.messages.push_back(encode_message(*refusal));
   }
   return {.action = std::move(commit), .kept = {}, .report = {}};
+}
+
+// More starts than a batch holds may stand in front of a continuation; what else came waits for it too.
+TurnDecision TurnProcessor::drop_starts(Turn& turn) const {
+  std::erase_if(turn.task.item.messages,
+                [](const QueuedMessage& message) { return message.record.kind != MessageKind::kStartOrchestration; });
+  std::erase_if(turn.messages.messages, [](const Message& message) {
+    return !std::holds_alternative<messages::StartOrchestration>(message.body);
+  });
+  return drop_batch(turn, "starts of an instance that is about to continue as new are dropped",
+                    recorded_parent(turn.task.history));
 }
 
 TurnDecision TurnProcessor::give_back(const Turn& turn, Milliseconds delay) const {

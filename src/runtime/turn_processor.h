@@ -76,7 +76,11 @@ class TurnProcessor {
   [[nodiscard]] TurnDecision poison(Turn& turn) const;
   [[nodiscard]] TurnDecision lost_continuation(Turn& turn) const;
   [[nodiscard]] TurnDecision end(Turn& turn, ErrorDetails error) const;
-  [[nodiscard]] TurnDecision drop_batch(Turn& turn, std::string_view why) const;
+  // Who sent a start is told that its id is taken, unless it is the instance's own parent. Absent: also that one, since
+  // what has ended has told it already.
+  [[nodiscard]] TurnDecision drop_batch(Turn& turn, std::string_view why,
+                                        const std::optional<ParentLink>& parent = std::nullopt) const;
+  [[nodiscard]] TurnDecision drop_starts(Turn& turn) const;
   [[nodiscard]] TurnDecision give_back(const Turn& turn, Milliseconds delay) const;
   [[nodiscard]] TurnDecision commit(Turn& turn, const TurnOutcome& outcome) const;
   [[nodiscard]] bool is_supported(const Turn& turn) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stop_token>
 
 #include <perdure/provider_error.h>
 #include <perdure/types.h>
@@ -14,7 +15,7 @@ namespace perdure::runtime {
 
 class WorkSearch {
  public:
-  enum class Step : std::uint8_t { kNothing, kFetch, kAwait, kEndWaits };
+  enum class Step : std::uint8_t { kNothing, kFetch, kAwait, kEndWait };
 
   // `wake_ups`: the store ends waits by itself. `min_poll`: how often one is asked that does not.
   WorkSearch(bool wake_ups, Milliseconds min_poll) : wake_ups_(wake_ups), min_poll_(min_poll) {}
@@ -22,11 +23,9 @@ class WorkSearch {
   // What to do now. `room` is how many items could be taken; `suspects` whether a suspect may be among them.
   [[nodiscard]] Step next(Timestamp now, std::size_t room, bool suspects) {
     if (awaiting_) {
-      if (!is_stale(suspects) || now < end_waits_at_) return Step::kNothing;
-      // The wait may not have begun where it is carried out, and then misses this; so it is repeated.
-      constexpr Milliseconds kAgain{10};
-      end_waits_at_ = now + kAgain;
-      return Step::kEndWaits;
+      if (!is_stale(suspects) || ending_) return Step::kNothing;
+      ending_ = true;
+      return Step::kEndWait;
     }
     if (stopped_ || fetching_ || room == 0 || now < look_at_) return Step::kNothing;
     if (expect_work_) {
@@ -41,11 +40,14 @@ class WorkSearch {
     }
     awaiting_ = true;
     awaits_suspects_ = suspects;
+    wait_ = std::stop_source();
     return Step::kAwait;
   }
+  // Ends the wait that kAwait began and kEndWait is for.
+  [[nodiscard]] const std::stop_source& wait() const noexcept { return wait_; }
   // When next() may say something else, answers aside.
   [[nodiscard]] Timestamp wake_at(std::size_t room, bool suspects) const noexcept {
-    if (awaiting_) return is_stale(suspects) ? end_waits_at_ : Timestamp::max();
+    if (awaiting_) return is_stale(suspects) && !ending_ ? Timestamp::min() : Timestamp::max();
     return stopped_ || fetching_ || room == 0 ? Timestamp::max() : look_at_;
   }
 
@@ -63,7 +65,7 @@ class WorkSearch {
   // The wait is over, for whatever reason: time to look.
   void awaited() noexcept {
     awaiting_ = false;
-    end_waits_at_ = Timestamp::min();
+    ending_ = false;
     expect_work_ = true;
   }
   Milliseconds await_failed(const ProviderError& error, Timestamp now) noexcept {
@@ -93,11 +95,12 @@ class WorkSearch {
   std::size_t limit_ = 0;  // of the fetch that is under way
   bool fetching_ = false;
   bool awaiting_ = false;
+  bool ending_ = false;  // the wait was told to end
   bool awaits_suspects_ = false;
   bool expect_work_ = true;
   bool stopped_ = false;
-  Timestamp look_at_ = Timestamp::min();       // not before
-  Timestamp end_waits_at_ = Timestamp::min();  // not before
+  Timestamp look_at_ = Timestamp::min();  // not before
+  std::stop_source wait_;
 };
 
 }  // namespace perdure::runtime

@@ -16,6 +16,10 @@ bool is(std::size_t kind) {
   return worker::RequestBody(Alternative{}).index() == kind;
 }
 
+std::string in_milliseconds(const std::optional<Milliseconds>& time) {
+  return std::to_string(time ? time->count() : 0) + " ms";
+}
+
 }  // namespace
 
 WorkerDispatcher::WorkerDispatcher(const RuntimeOptions& options, const Capabilities& store, std::string owner,
@@ -34,13 +38,16 @@ WorkerDispatcher::WorkerDispatcher(const RuntimeOptions& options, const Capabili
       session_idle_(options.session_idle_timeout),
       session_cleanup_(options.session_cleanup_interval),
       gauge_interval_(options.gauge_poll_interval),
+      heartbeat_interval_(options.heartbeat_interval),
       grace_(options.activity_cancellation_grace_period),
       long_poll_(options.long_poll_timeout),
       tags_(options.worker_tag_filter),
+      keeps_sessions_(!options.worker_node_id.empty()),
       logger_(options.logger.with_target(log_target::kWorkerDispatcher)),
       metrics_(options.metrics),
       search_(store.wake_ups, options.min_poll_interval) {
   if (!metrics_.enabled()) gauges_at_ = Timestamp::max();
+  if (keeps_sessions_) sessions_at_ = Timestamp::min();  // those that the process before this one has left
 }
 
 std::optional<worker::Request> WorkerDispatcher::next(Timestamp now) {
@@ -52,6 +59,7 @@ std::optional<worker::Request> WorkerDispatcher::next(Timestamp now) {
   if (now >= check_at_) check_deadlines(now);
   sweep();
   if (auto wanted = stop_or_replace(now)) return wanted;
+  if (auto wanted = beat(now)) return wanted;
   if (auto wanted = renew(now)) return wanted;
   if (auto wanted = start()) return wanted;
   if (auto wanted = acknowledge()) return wanted;
@@ -63,7 +71,9 @@ std::optional<worker::Request> WorkerDispatcher::next(Timestamp now) {
 Timestamp WorkerDispatcher::wake_at() const noexcept {
   Timestamp at = std::min(check_at_, search_.wake_at(room(), suspect_runs_.empty()));
   if (!to_ack_again_.empty()) at = std::min(at, to_ack_again_.begin()->first);
-  if (!draining_ && !keeping_up_) at = std::min({at, sessions_at_, cleanup_at_, gauges_at_});
+  if (keeping_up_) return at;
+  if (renews_sessions()) at = std::min(at, sessions_at_);
+  if (!draining_) at = std::min({at, cleanup_at_, gauges_at_});
   return at;
 }
 
@@ -89,21 +99,19 @@ worker::Request WorkerDispatcher::request(worker::RequestBody body, std::vector<
 void WorkerDispatcher::check_deadlines(Timestamp now) {
   check_at_ = Timestamp::max();
   for (auto& [id, run] : runs_) {
-    if (run.wanted && run.deadline && *run.deadline <= now) {
-      run.deadline.reset();
-      const auto& limit = run.record.timeouts.start_to_close;
-      fail(id, ApplicationError{ApplicationErrorKind::kTimedOut,
-                                "activity '" + run.record.name + "' did not end within " +
-                                    std::to_string(limit ? limit->count() : 0) + " ms of its start",
-                                true});
-      report(run, "timed_out", now);
-      stop(id, run, now);
+    const ActivityTimeouts& limits = run.record.timeouts;
+    if (run.deadline && *run.deadline <= now) {
+      time_out(id, run, "did not end within " + in_milliseconds(limits.start_to_close) + " of its start", now);
+    } else if (run.silent_at && *run.silent_at <= now) {
+      time_out(id, run, "sent no heartbeat for " + in_milliseconds(limits.heartbeat), now);
     }
     // The store could not be asked in time whether the lock still holds, so it does not.
     if (!run.lease.lost() && !run.settled && run.lease.until() <= now) lose(id, run, now);
     if (!renewing_ && !run.settled) check_at_ = std::min(check_at_, std::max(run.lease.renew_at(), now));
     if (!run.settled && !run.lease.lost()) check_at_ = std::min(check_at_, run.lease.until());
     if (run.deadline) check_at_ = std::min(check_at_, *run.deadline);
+    if (run.silent_at) check_at_ = std::min(check_at_, *run.silent_at);
+    if (wants_to_beat(run) && !beating_) check_at_ = std::min(check_at_, std::max(run.beat_at, now));
     if (run.replace_thread_at) check_at_ = std::min(check_at_, std::max(*run.replace_thread_at, now));
   }
 }
@@ -167,30 +175,26 @@ std::optional<worker::Request> WorkerDispatcher::acknowledge() {
   return request(worker::Ack{std::move(acks)}, std::move(runs));
 }
 
+// What a heartbeat has left for the next attempt comes first.
 std::optional<worker::Request> WorkerDispatcher::give_back() {
-  if (to_give_back_.empty()) return std::nullopt;
   worker::GiveBack given;
   std::vector<RunId> runs;
-  for (auto& [id, abandon] : to_give_back_) {
-    runs.push_back(id);
-    given.abandons.push_back(std::move(abandon));
-  }
-  to_give_back_.clear();
+  std::erase_if(to_give_back_, [&](auto& entry) {
+    const Run& run = runs_.at(entry.first);
+    if (wants_to_beat(run) || (run.beating && !run.lease.lost())) return false;
+    runs.push_back(entry.first);
+    given.abandons.push_back(std::move(entry.second));
+    return true;
+  });
+  if (runs.empty()) return std::nullopt;
   return request(std::move(given), std::move(runs));
 }
 
 // Sessions of this node are kept while they are used; what others left behind is swept up now and then.
 std::optional<worker::Request> WorkerDispatcher::upkeep(Timestamp now) {
-  if (draining_ || keeping_up_) return std::nullopt;
-  if (now >= sessions_at_) {
-    const bool in_use = now < sessions_idle_at_ ||
-                        std::any_of(
-                            runs_.begin(), runs_.end(),
-                            [](const auto& entry) { return entry.second.record.session && !entry.second.settled; });
-    sessions_at_ = in_use ? now + session_timeout_ / 2 : Timestamp::max();
-    keeping_up_ = true;
-    return request(worker::RenewSessions{owner_, session_timeout_, session_idle_});
-  }
+  if (keeping_up_) return std::nullopt;
+  if (auto wanted = keep_sessions(now)) return wanted;
+  if (draining_) return std::nullopt;
   if (now >= cleanup_at_) {
     cleanup_at_ = now + session_cleanup_;
     keeping_up_ = true;
@@ -217,9 +221,9 @@ std::optional<worker::Request> WorkerDispatcher::look_for_work(Timestamp now) {
     case WorkSearch::Step::kFetch:
       return request(worker::Fetch{fetch_options()});
     case WorkSearch::Step::kAwait:
-      return request(worker::Await{fetch_options(), now + long_poll_});
-    case WorkSearch::Step::kEndWaits:
-      return request(worker::EndWaits{});
+      return request(worker::Await{fetch_options(), now + long_poll_, search_.wait().get_token()});
+    case WorkSearch::Step::kEndWait:
+      return request(worker::EndWait{search_.wait()});
     case WorkSearch::Step::kNothing:
       break;
   }
@@ -227,17 +231,11 @@ std::optional<worker::Request> WorkerDispatcher::look_for_work(Timestamp now) {
 }
 
 WorkFetch WorkerDispatcher::fetch_options() const {
-  std::set<std::string> sessions;
-  for (const auto& [id, run] : runs_) {
-    if (run.record.session && !run.settled) sessions.insert(*run.record.session);
-  }
   WorkFetch fetch;
   fetch.limit = room();
   fetch.lock_timeout = lock_timeout_;
   fetch.tags = tags_;
-  fetch.session = SessionFetch{.owner = owner_,
-                               .lock_timeout = session_timeout_,
-                               .max_new_sessions = max_sessions_ - std::min(max_sessions_, sessions.size())};
+  fetch.session = SessionFetch{.owner = owner_, .lock_timeout = session_timeout_, .max_sessions = max_sessions_};
   fetch.filter = filter_;
   fetch.suspects = {.from_attempts = std::max(max_attempts_ / 2, 1U), .admit = suspect_runs_.empty()};
   return fetch;
@@ -258,11 +256,17 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
     given_back(request, std::get<std::vector<ProviderResult<void>>>(answer));
   } else if (is<worker::Renew>(request.kind)) {
     renewed(request, std::get<std::vector<ProviderResult<Timestamp>>>(answer), now);
-  } else if (is<worker::RenewSessions>(request.kind) || is<worker::CleanupSessions>(request.kind)) {
+  } else if (is<worker::Beat>(request.kind)) {
+    beaten(request, std::get<std::vector<ProviderResult<Timestamp>>>(answer), now);
+  } else if (is<worker::RenewSessions>(request.kind)) {
+    keeping_up_ = false;
+    sessions_renewed(std::get<ProviderResult<std::size_t>>(answer), now);
+  } else if (is<worker::CleanupSessions>(request.kind)) {
     keeping_up_ = false;
     const auto& count = std::get<ProviderResult<std::size_t>>(answer);
-    if (!count)
-      logger_.warn("sessions could not be kept up; trying again later", {{"error", count.error().to_string()}});
+    if (!count) {
+      logger_.warn("old sessions could not be swept up; trying again later", {{"error", count.error().to_string()}});
+    }
   } else if (is<worker::ReadGauges>(request.kind)) {
     keeping_up_ = false;
     gauges_read(std::get<worker::Gauges>(answer));

@@ -7,9 +7,9 @@
 //            ├─► acknowledged as failed: expired, or tried too often
 //            └─► given back: no handler here, or not decodable
 //
-// The lock of a run is renewed until its outcome is in the store. A run whose outcome nobody wants any more (cancelled,
-// lock lost, shutdown) is told to stop; if it does not return within the grace period, its thread is replaced. Used by
-// one thread at a time.
+// The lock of a run is renewed until its outcome is in the store, and what its heartbeats tell is written now and then.
+// A run whose outcome nobody wants any more (cancelled, lock lost, shutdown) is told to stop; if it does not return
+// within the grace period, its thread is replaced. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +47,9 @@ class WorkerDispatcher {
 
   // The user's code has come to an outcome. Without effect on a run whose outcome is not wanted any more.
   void ended(RunId id, ActivityOutcome outcome, Timestamp now);
+  // The user's code is alive; details, if there are any, replace those before. Without effect on a run whose outcome is
+  // not wanted any more.
+  void heartbeat(RunId id, Payload details, Timestamp now);
   // The user's function has returned.
   void returned(RunId id);
   // A turn that was committed here has withdrawn it.
@@ -57,7 +60,7 @@ class WorkerDispatcher {
   // Stops what still runs, and gives it back without counting it.
   void stop_all(Timestamp now);
   // Nothing is locked and nothing is under way.
-  [[nodiscard]] bool idle() const noexcept { return runs_.empty() && outstanding_.empty(); }
+  [[nodiscard]] bool idle() const noexcept { return runs_.empty() && outstanding_.empty() && !gives_up_sessions(); }
   // The same, but for a wait for work.
   [[nodiscard]] bool resting() const noexcept {
     return runs_.empty() && outstanding_.size() == (search_.awaiting() ? 1U : 0U);
@@ -75,6 +78,7 @@ class WorkerDispatcher {
     std::uint32_t attempt = 1;
     Timestamp started_at{};
     std::optional<Timestamp> deadline;           // start-to-close
+    std::optional<Timestamp> silent_at;          // when it will have been silent for too long
     std::optional<Timestamp> replace_thread_at;  // told to stop, and given this much time
     bool starting = false;                       // handed over, and not known to have arrived
     bool stop_wanted = false;                    // to be told once it has arrived
@@ -83,6 +87,10 @@ class WorkerDispatcher {
     bool settled = false;                        // the store knows what there is to know
     int retries = 0;
     std::optional<WorkAck> ack;  // to be sent, or sent and to be sent again
+    Payload progress;            // of its latest heartbeat, or what the attempt before left
+    bool progressed = false;     // the store does not have it
+    bool beating = false;        // the store is being told
+    Timestamp beat_at{};         // not to be told before
   };
   struct Outstanding {
     std::size_t kind = 0;
@@ -92,10 +100,12 @@ class WorkerDispatcher {
   [[nodiscard]] worker::Request request(worker::RequestBody body, std::vector<RunId> runs = {});
   [[nodiscard]] std::optional<worker::Request> stop_or_replace(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> renew(Timestamp now);
+  [[nodiscard]] std::optional<worker::Request> beat(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> acknowledge();
   [[nodiscard]] std::optional<worker::Request> give_back();
   [[nodiscard]] std::optional<worker::Request> start();
   [[nodiscard]] std::optional<worker::Request> upkeep(Timestamp now);
+  [[nodiscard]] std::optional<worker::Request> keep_sessions(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> look_for_work(Timestamp now);
   [[nodiscard]] WorkFetch fetch_options() const;
   [[nodiscard]] std::size_t room() const noexcept;
@@ -105,6 +115,9 @@ class WorkerDispatcher {
   void acknowledged(const Outstanding& request, const std::vector<ProviderResult<void>>& answers, Timestamp now);
   void given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers);
   void renewed(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers, Timestamp now);
+  void beaten(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers, Timestamp now);
+  void extended(RunId id, Run& run, const ProviderResult<Timestamp>& until, Timestamp now);
+  void sessions_renewed(const ProviderResult<std::size_t>& count, Timestamp now);
   void gauges_read(const worker::Gauges& gauges) const;
 
   void take_on(WorkItem item, Timestamp now);
@@ -112,6 +125,7 @@ class WorkerDispatcher {
   void fail(RunId id, ErrorDetails error);
   void complete_with(RunId id, MessageBody completion);
   void give_back_later(RunId id, Milliseconds delay, bool ignore_attempt);
+  [[nodiscard]] static bool wants_to_beat(const Run& run) noexcept;
   [[nodiscard]] static Identity identity_of(const Run& run);
   // Nobody waits for its outcome any more.
   void stop(RunId id, Run& run, Timestamp now);
@@ -122,6 +136,12 @@ class WorkerDispatcher {
   void forget_if_over(RunId id);
   void sweep();
   void check_deadlines(Timestamp now);
+  void time_out(RunId id, Run& run, const std::string& why, Timestamp now);
+  [[nodiscard]] bool serves_sessions() const noexcept;
+  // What still runs at the end may belong to a session, which is to stay here until then.
+  [[nodiscard]] bool renews_sessions() const noexcept { return !draining_ || !runs_.empty(); }
+  // A node without a name of its own cannot take its sessions up again, so it leaves them to the others.
+  [[nodiscard]] bool gives_up_sessions() const noexcept { return draining_ && holds_sessions_ && !keeps_sessions_; }
   void report(const Run& run, std::string_view outcome, Timestamp now) const;
   void warn(const Run& run, std::string_view message, std::string_view key, const std::string& value) const;
 
@@ -140,9 +160,11 @@ class WorkerDispatcher {
   Milliseconds session_idle_;
   Milliseconds session_cleanup_;
   Milliseconds gauge_interval_;
+  Milliseconds heartbeat_interval_;
   Milliseconds grace_;
   Milliseconds long_poll_;
   TagFilter tags_;
+  bool keeps_sessions_;  // from one process to the next
   Logger logger_;
   Metrics metrics_;
 
@@ -166,11 +188,12 @@ class WorkerDispatcher {
   std::vector<RunId> over_;        // settled since the last sweep
   bool acking_ = false;
   bool renewing_ = false;
+  bool beating_ = false;
   bool keeping_up_ = false;
   bool draining_ = false;
   Timestamp check_at_ = Timestamp::max();     // no lease, deadline or grace period needs it earlier
   Timestamp sessions_at_ = Timestamp::max();  // the next renewal, while there are sessions
-  Timestamp sessions_idle_at_ = Timestamp::min();
+  bool holds_sessions_ = false;               // perhaps: some were claimed, and not given up
   Timestamp cleanup_at_ = Timestamp::min();
   Timestamp gauges_at_ = Timestamp::min();
 };

@@ -27,7 +27,8 @@ Answer perform(const ProviderCalls& calls, ActivityRunner& runner, RequestBody b
           return calls.one("fetch_work_item", [&] { return store.fetch_work_items(request.fetch); });
         } else if constexpr (std::is_same_v<Body, Await>) {
           return calls.one("wait_for_work", [&] {
-            return store.wait_for_work({.orchestrations = {}, .activities = request.fetch}, request.deadline);
+            return store.wait_for_work({.orchestrations = {}, .activities = request.fetch, .stop = request.stop},
+                                       request.deadline);
           });
         } else if constexpr (std::is_same_v<Body, Ack>) {
           return calls.batch("ack_work_item", request.acks->size(),
@@ -38,6 +39,9 @@ Answer perform(const ProviderCalls& calls, ActivityRunner& runner, RequestBody b
         } else if constexpr (std::is_same_v<Body, Renew>) {
           return calls.batch("renew_work_item_lock", request.tokens.size(),
                              [&] { return store.renew_work_locks(request.tokens, request.extend_for); });
+        } else if constexpr (std::is_same_v<Body, Beat>) {
+          return calls.batch("heartbeat", request.heartbeats.size(),
+                             [&] { return store.heartbeat(request.heartbeats); });
         } else if constexpr (std::is_same_v<Body, RenewSessions>) {
           return calls.one("renew_session_lock", [&] {
             const std::array owners{request.owner};
@@ -47,7 +51,8 @@ Answer perform(const ProviderCalls& calls, ActivityRunner& runner, RequestBody b
           return calls.one("cleanup_orphaned_sessions", [&] { return store.cleanup_sessions(); });
         } else if constexpr (std::is_same_v<Body, ReadGauges>) {
           return read_gauges(calls);
-        } else if constexpr (std::is_same_v<Body, EndWaits>) {
+        } else if constexpr (std::is_same_v<Body, EndWait>) {
+          request.wait.request_stop();
           store.wake_waiters();
           return Done{};
         } else if constexpr (std::is_same_v<Body, Start>) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,6 +27,7 @@ struct Fetch {
 struct Await {
   WorkFetch fetch;
   Timestamp deadline;
+  std::stop_token stop;
 };
 // Shared with the dispatcher, which repeats what fails.
 struct Ack {
@@ -38,6 +40,9 @@ struct Renew {
   std::vector<LockToken> tokens;
   Milliseconds extend_for{0};
 };
+struct Beat {
+  std::vector<Heartbeat> heartbeats;
+};
 struct RenewSessions {
   std::string owner;
   Milliseconds extend_for{0};
@@ -45,7 +50,10 @@ struct RenewSessions {
 };
 struct CleanupSessions {};
 struct ReadGauges {};
-struct EndWaits {};
+// Ends the wait, whether or not it has begun.
+struct EndWait {
+  std::stop_source wait;
+};
 // Runs user code, on a thread of its own. Its end is told to the dispatcher by ended(), and that the thread is free
 // again by returned(), in any order.
 struct Start {
@@ -63,8 +71,8 @@ struct ReplaceThread {
   RunId run = 0;
 };
 
-using RequestBody = std::variant<Fetch, Await, Ack, GiveBack, Renew, RenewSessions, CleanupSessions, ReadGauges,
-                                 EndWaits, Start, Stop, ReplaceThread>;
+using RequestBody = std::variant<Fetch, Await, Ack, GiveBack, Renew, Beat, RenewSessions, CleanupSessions, ReadGauges,
+                                 EndWait, Start, Stop, ReplaceThread>;
 
 struct Request {
   RequestId id = 0;

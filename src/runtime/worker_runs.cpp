@@ -51,17 +51,19 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now) {
                                   .attempt = item.attempt_count,
                                   .started_at = now,
                                   .deadline = {},
+                                  .silent_at = {},
                                   .replace_thread_at = {},
-                                  .ack = {}})
+                                  .ack = {},
+                                  .progress = {}})
                  .first->second;
   check_at_ = std::min(check_at_, run.lease.renew_at());
   if (item.attempt_count > std::max(max_attempts_ / 2, 1U)) suspect_runs_.insert(id);
-  if (draining_) return give_back_later(id, Milliseconds(0), true);
   if (run.record.session) {
-    sessions_idle_at_ = now + session_idle_;
-    sessions_at_ = std::min(sessions_at_, now + session_timeout_ / 2);
+    holds_sessions_ = true;
+    sessions_at_ = std::min(sessions_at_, shifted(now, session_timeout_ / 2));
   }
-
+  if (draining_) return give_back_later(id, Milliseconds(0), true);
+  run.progress = std::move(item.heartbeat_details);
   if (item.attempt_count > max_attempts_) {
     metrics_.add(metric::kActivityPoison);
     warn(run, "the activity was fetched too often without an outcome; it ends as poison", "max_attempts",
@@ -98,6 +100,7 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
   if (!handler) {
     const Milliseconds delay = backoff_.after(item.attempt_count);
     metrics_.add(metric::kUnregisteredBackoff, {{"kind", "activity"}});
+    metrics_.add(metric::kActivityConfigurationErrors, {{"activity_name", activity.name}});
     logger_.warn("no handler is registered for the activity; it is given back",
                  {{"instance_id", run.record.instance},
                   {"activity_name", activity.name},
@@ -111,9 +114,14 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
   run.returned = false;
   ++threads_;
   by_identity_[identity_of(run)] = id;
+  if (!run.progress) run.progress = std::move(activity.progress);
   if (activity.timeouts.start_to_close) {
     run.deadline = shifted(now, *activity.timeouts.start_to_close);
     check_at_ = std::min(check_at_, *run.deadline);
+  }
+  if (activity.timeouts.heartbeat) {
+    run.silent_at = shifted(now, *activity.timeouts.heartbeat);
+    check_at_ = std::min(check_at_, *run.silent_at);
   }
   to_start_.push_back({.run = id,
                        .about = {.instance_id = run.record.instance,
@@ -125,7 +133,9 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
                                  .attempt = item.attempt_count,
                                  .worker_id = owner_,
                                  .session_id = std::move(activity.session_id),
-                                 .tag = std::move(activity.tag)},
+                                 .tag = std::move(activity.tag),
+                                 .progress = run.progress,
+                                 .max_payload_bytes = max_payload_bytes_},
                        .input = std::move(activity.input),
                        .handler = std::move(handler)});
   if (withdrawn_meanwhile_.contains(identity_of(run))) lose(id, run, now);
@@ -161,7 +171,7 @@ void WorkerDispatcher::fail(RunId id, ErrorDetails error) {
   if (!std::holds_alternative<PoisonError>(error)) {
     warn(run, "an activity failed", "error", describe(error));
   }
-  complete_with(id, messages::ActivityFailed{run.record.activity_id, std::move(error)});
+  complete_with(id, messages::ActivityFailed{run.record.activity_id, std::move(error), run.progress});
 }
 
 void WorkerDispatcher::complete_with(RunId id, MessageBody completion) {
@@ -214,7 +224,11 @@ void WorkerDispatcher::acknowledged(const Outstanding& request, const std::vecto
 }
 
 void WorkerDispatcher::give_back_later(RunId id, Milliseconds delay, bool ignore_attempt) {
-  to_give_back_.emplace_back(id, Abandon{runs_.at(id).lease.token(), delay, ignore_attempt});
+  Run& run = runs_.at(id);
+  to_give_back_.emplace_back(id, Abandon{run.lease.token(), delay, ignore_attempt});
+  if (!wants_to_beat(run)) return;
+  run.beat_at = Timestamp::min();  // it waits for that
+  check_at_ = Timestamp::min();
 }
 
 void WorkerDispatcher::given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers) {
@@ -233,16 +247,19 @@ void WorkerDispatcher::renewed(const Outstanding& request, const std::vector<Pro
   for (std::size_t i = 0; i < request.runs.size(); ++i) {
     const auto found = runs_.find(request.runs[i]);
     if (found == runs_.end() || found->second.settled) continue;
-    Run& run = found->second;
-    if (answers[i]) {
-      run.lease.renewed(*answers[i]);
-    } else if (answers[i].error().retryable()) {
-      run.lease.renew_failed(now);  // the lock holds until it ends, and the work goes on
-    } else {
-      lose(found->first, run, now);
-    }
+    extended(found->first, found->second, answers[i], now);
   }
   check_deadlines(now);
+}
+
+void WorkerDispatcher::extended(RunId id, Run& run, const ProviderResult<Timestamp>& until, Timestamp now) {
+  if (until) {
+    run.lease.renewed(*until);
+  } else if (until.error().retryable()) {
+    run.lease.renew_failed(now);  // the lock holds until it ends, and the work goes on
+  } else {
+    lose(id, run, now);
+  }
 }
 
 // ---- not wanted any more -------------------------------------------------------------------------------------------
@@ -298,6 +315,7 @@ void WorkerDispatcher::unwant(Run& run) {
   if (run.returned) --async_;
   run.wanted = false;
   run.deadline.reset();
+  run.silent_at.reset();
   by_identity_.erase(identity_of(run));
 }
 
@@ -346,7 +364,8 @@ void WorkerDispatcher::forget_if_over(RunId id) {
 
 bool WorkerDispatcher::all_told() const noexcept {
   const bool settled = std::all_of(runs_.begin(), runs_.end(), [](const auto& entry) { return entry.second.settled; });
-  return settled && to_stop_.empty() && to_give_back_.empty() && outstanding_.size() == (search_.awaiting() ? 1U : 0U);
+  return settled && to_stop_.empty() && to_give_back_.empty() && !gives_up_sessions() &&
+         outstanding_.size() == (search_.awaiting() ? 1U : 0U);
 }
 
 std::vector<std::string> WorkerDispatcher::running_names() const {

@@ -324,6 +324,8 @@ TEST(ClientWithoutAdmin, EveryAdministrationCallSaysThatItIsNotSupported) {
   expect("get_system_metrics", [&] { (void)client.get_system_metrics(); });
   expect("get_queue_depths", [&] { (void)client.get_queue_depths(); });
   expect("list_nodes", [&] { (void)client.list_nodes(); });
+  expect("list_activities", [&] { (void)client.list_activities(); });
+  expect("find_stuck_instances", [&] { (void)client.find_stuck_instances(); });
   expect("delete_instance", [&] { client.delete_instance("i"); });
   expect("delete_instance_bulk", [&] { client.delete_instance_bulk({}); });
   expect("prune_executions", [&] { client.prune_executions("i"); });

@@ -101,6 +101,17 @@ class ForgetsCustomStatus final : public ForwardingProvider {
   }
 };
 
+// Claims sessions as if their owners had room without end.
+class ForgetsCapacity final : public ForwardingProvider {
+ public:
+  using ForwardingProvider::ForwardingProvider;
+  ProviderResult<WorkBatch> fetch_work_items(const WorkFetch& fetch) override {
+    WorkFetch changed = fetch;
+    if (changed.session) changed.session->max_sessions = SessionFetch{}.max_sessions;
+    return inner().fetch_work_items(changed);
+  }
+};
+
 template <class Faulty>
 class FaultyFactory final : public ProviderFactory {
  public:
@@ -141,6 +152,10 @@ TEST(DifferentialComparison, NoticesAnAttemptThatIsCounted) {
 
 TEST(DifferentialComparison, NoticesAStatusThatIsNotWritten) {
   EXPECT_TRUE(first_difference<ForgetsCustomStatus>().difference.has_value());
+}
+
+TEST(DifferentialComparison, NoticesASessionBeyondCapacity) {
+  EXPECT_TRUE(first_difference<ForgetsCapacity>().difference.has_value());
 }
 
 TEST(DifferentialComparison, RepeatsARunByItsSeed) {

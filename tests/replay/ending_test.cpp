@@ -99,6 +99,8 @@ Ended ended(const std::string& how, std::vector<MessageBody> bodies, bool diverg
 }
 
 const ErrorDetails kBroken = InfrastructureError{"op", "broken", false};
+const ErrorDetails kPoisonedActivity =
+    PoisonError{PoisonSubject::kActivity, "inst", 1, "Go", 4, 11, 10, "ExecuteActivity"};
 
 TEST(LastWord, TheEnginesFailureBeatsTerminateAbortAndCancel) {
   EXPECT_THAT(ended("", {terminate("t")}, true).error, StartsWith("nondeterministic"));
@@ -233,6 +235,8 @@ std::vector<End> every_end() {
       {"limit", {go}, false, ExecutionStatus::kFailed, "parent failed", failed_reason, false},
       {"", {go}, true, ExecutionStatus::kFailed, "parent failed", failed_reason, false},
       {"", {go, completed(99)}, false, ExecutionStatus::kFailed, "parent failed", failed_reason, false},
+      {"", {failed_with(4, kBroken)}, false, ExecutionStatus::kFailed, "parent failed", failed_reason, false},
+      {"", {failed_with(4, kPoisonedActivity)}, false, ExecutionStatus::kFailed, "parent failed", failed_reason, false},
       {"", {terminate("t")}, false, ExecutionStatus::kTerminated, "parent terminated", failed_reason, false},
   };
 }

@@ -33,6 +33,7 @@ class ActivityPlaces : public ::testing::Test {
   std::unique_ptr<ActivityThreads> threads = std::make_unique<ActivityThreads>(
       1, nullptr, Logger(),
       ActivityThreads::Reports{.ended = [ended = ended](RunId, const ActivityOutcome&) { ++*ended; },
+                               .heartbeat = {},
                                .returned = [returned = returned](RunId) { ++*returned; }});
 };
 

@@ -104,7 +104,7 @@ class RandomTurns : public DispatchOrchestrations {
     }
     answer(id, std::move(answers));
   }
-  void carry_out(RequestId id, orchestration::EndWaits&, Dice&) { answer(id, orchestration::Done()); }
+  void carry_out(RequestId id, orchestration::EndWait&, Dice&) { answer(id, orchestration::Done()); }
 
   void release(const LockToken& token) {
     locked.erase(token.value);
@@ -170,9 +170,10 @@ class RandomRuns : public DispatchActivities {
       const ActivityTimeouts timeouts{
           .start_to_close = dice.chance(20) ? std::optional<Milliseconds>(1s) : std::nullopt,
           .schedule_to_start = {},
-          .heartbeat = {}};
+          .heartbeat = dice.chance(20) ? std::optional<Milliseconds>(300ms) : std::nullopt};
       const bool fresh = dice.chance(90) || !body.fetch.suspects.admit || !batch.items.empty();
       batch.items.push_back(item(next_activity++, dice.chance(90) ? "Work" : "Unknown", fresh ? 1 : 7, timeouts));
+      if (dice.chance(30)) batch.items.back().record.session = "s";
       if (!fresh) break;
     }
     answer(id, ProviderResult<WorkBatch>(std::move(batch)));
@@ -201,6 +202,14 @@ class RandomRuns : public DispatchActivities {
   void carry_out(RequestId id, worker::Renew& body, Dice& dice) {
     answer(id, random_outcomes<Timestamp>(body.tokens.size(), dice, now + body.extend_for));
   }
+  void carry_out(RequestId id, worker::Beat& body, Dice& dice) {
+    answer(id, random_outcomes<Timestamp>(body.heartbeats.size(), dice, now + options.worker_lock_timeout));
+  }
+  void carry_out(RequestId id, worker::RenewSessions& body, Dice& dice) {
+    given_up = body.extend_for == 0ms;
+    answer(id, dice.chance(20) ? ProviderResult<std::size_t>(random_error(dice))
+                               : ProviderResult<std::size_t>(dice.below(3)));
+  }
   template <class Other>
   void carry_out(RequestId id, Other&, Dice&) {
     answer(id, worker::Done());
@@ -218,7 +227,13 @@ class RandomRuns : public DispatchActivities {
     if (running.empty()) return;
     auto run = running.begin();
     std::advance(run, static_cast<std::ptrdiff_t>(dice.below(running.size())));
-    switch (dice.below(3)) {
+    switch (dice.below(5)) {
+      case 3:
+        dispatcher().heartbeat(run->first, dice.chance(50) ? Payload("\"half\"") : Payload(), now);
+        break;
+      case 4:
+        if (!later.empty()) dispatcher().heartbeat(later.back(), Payload("\"most\""), now);
+        break;
       case 0:
         if (!run->second.ended) dispatcher().ended(run->first, Payload("1"), now);
         run->second.ended = true;
@@ -240,6 +255,7 @@ class RandomRuns : public DispatchActivities {
   std::set<RunId> replaced;
   std::vector<RunId> later;
   EventId next_activity = 1;
+  bool given_up = false;  // its sessions
 };
 
 class RandomRunsOfASeed : public RandomRuns, public ::testing::WithParamInterface<std::uint64_t> {};
@@ -251,6 +267,9 @@ TEST_P(RandomRunsOfASeed, ComeToRest) {
   options.max_async_activities = options.worker_concurrency + dice.below(5);
   options.worker_lock_timeout = 1s;
   options.activity_cancellation_grace_period = 200ms;
+  options.heartbeat_interval = 100ms;
+  options.session_lock_timeout = 1s;
+  keeps_sessions = true;
   capabilities.wake_ups = dice.chance(70);
   for (int step = 0; step < kSteps; ++step) {
     collect();
@@ -285,6 +304,7 @@ TEST_P(RandomRunsOfASeed, ComeToRest) {
   }
   EXPECT_TRUE(dispatcher().idle());
   EXPECT_TRUE(dispatcher().running_names().empty());
+  EXPECT_TRUE(given_up) << "its sessions are still its own";
 }
 
 }  // namespace

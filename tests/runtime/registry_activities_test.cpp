@@ -24,6 +24,10 @@ int one(ActivityContext&) {
   return 1;
 }
 
+detail::ActivityCall::Reports reports_to(std::optional<ActivityOutcome>& ended) {
+  return {.ended = [&ended](ActivityOutcome outcome) { ended.emplace(std::move(outcome)); }, .heartbeat = {}};
+}
+
 // Runs a registered activity here, and gives what it came to.
 ActivityOutcome run(const Registry& registry, std::string_view name, Payload input = std::nullopt) {
   const auto handler = registry.resolve_activity(name);
@@ -32,8 +36,7 @@ ActivityOutcome run(const Registry& registry, std::string_view name, Payload inp
   detail::ActivityCall::About about;
   about.activity_name = name;
   about.instance_id = "i";
-  const auto call = std::make_shared<detail::ActivityCall>(
-      about, nullptr, Logger(), [&](ActivityOutcome outcome) { ended.emplace(std::move(outcome)); });
+  const auto call = std::make_shared<detail::ActivityCall>(about, nullptr, Logger(), reports_to(ended));
   (*handler)(call, input);
   if (!ended) throw std::logic_error("it has not ended");
   return *ended;
@@ -111,8 +114,7 @@ TEST(RegistryActivities, AsynchronousOnesEndWhenTheyAreCompleted) {
     later.emplace(std::move(done));
   });
   const auto call =
-      std::make_shared<detail::ActivityCall>(detail::ActivityCall::About{}, nullptr, Logger(),
-                                             [&](ActivityOutcome outcome) { ended.emplace(std::move(outcome)); });
+      std::make_shared<detail::ActivityCall>(detail::ActivityCall::About{}, nullptr, Logger(), reports_to(ended));
   (*registry.resolve_activity("Later"))(call, "3");
   EXPECT_FALSE(ended);
   EXPECT_TRUE(later->complete(4));

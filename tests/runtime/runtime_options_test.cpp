@@ -39,6 +39,7 @@ TEST(RuntimeOptions, DefaultsAreThoseOfTheSpecification) {
   EXPECT_EQ(options.unregistered_backoff.base, 1s);
   EXPECT_EQ(options.unregistered_backoff.max, 60s);
   EXPECT_EQ(options.max_attempts, 10U);
+  EXPECT_EQ(options.heartbeat_interval, 1s);
   EXPECT_EQ(options.activity_cancellation_grace_period, 10s);
   EXPECT_TRUE(options.supported_replay_versions.empty());
   EXPECT_EQ(options.session_lock_timeout, 30s);
@@ -85,6 +86,7 @@ TEST(RuntimeOptions, EachOptionThatMakesNoSenseIsNamed) {
       {"session_idle_timeout", [](auto& options) { options.session_idle_timeout = 0ms; }},
       {"session_cleanup_interval", [](auto& options) { options.session_cleanup_interval = 0ms; }},
       {"gauge_poll_interval", [](auto& options) { options.gauge_poll_interval = 0ms; }},
+      {"heartbeat_interval", [](auto& options) { options.heartbeat_interval = 0ms; }},
       {"activity_cancellation_grace_period", [](auto& options) { options.activity_cancellation_grace_period = -1ms; }},
       {"shutdown_timeout", [](auto& options) { options.shutdown_timeout = -1ms; }},
       {"supported_replay_versions",

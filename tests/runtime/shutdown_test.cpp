@@ -87,14 +87,26 @@ TEST_F(Shutdown, TheDestructorIsEnough) {
 
 TEST_F(Shutdown, AfterwardsNothingIsTaken) {
   Registry registry;
+  Registry chores;
   registry.add_activity("Work", [](ActivityContext&) { return 1; });
   add_flow(registry);
-  const auto runtime = run(registry);
-  runtime->shutdown();
-  client.start_orchestration("i", "Flow");
-  EXPECT_EQ(client.get_orchestration_status("i").state, OrchestrationState::kPending);
-  const auto next = run(registry);
-  EXPECT_EQ(end_of("i").result<int>(), 1);
+  add_chore(chores);
+  for (const Milliseconds timeout : {1'000ms, 0ms}) {
+    const auto runtime = run(registry);
+    runtime->shutdown(timeout);
+    client.start_orchestration("i", "Flow", StartInstanceOptions().policy(StartPolicy::kReplaceIfTerminal));
+    options.fetch_only_registered = true;
+    const auto other = run(chores);
+    // W21: while somebody else works, a thread that went on would find it.
+    for (int i = 0; i < 20; ++i) {
+      const std::string chore = std::to_string(i) + " after " + std::to_string(timeout.count());
+      client.start_orchestration(chore, "Chores");
+      ASSERT_TRUE(end_of(chore).completed());
+    }
+    EXPECT_EQ(client.get_orchestration_status("i").state, OrchestrationState::kPending);
+    const auto next = run(registry);
+    EXPECT_EQ(end_of("i").result<int>(), 1);
+  }
 }
 
 // ---- activities ----

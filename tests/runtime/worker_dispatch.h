@@ -44,8 +44,8 @@ class DispatchActivities : public ::testing::Test {
       while (auto wanted = dispatcher().next(now)) {
         if (!upkeep && std::holds_alternative<worker::ReadGauges>(wanted->body)) {
           answer(wanted->id, worker::Gauges());
-        } else if (!upkeep && (std::holds_alternative<worker::RenewSessions>(wanted->body) ||
-                               std::holds_alternative<worker::CleanupSessions>(wanted->body))) {
+        } else if ((!upkeep && std::holds_alternative<worker::CleanupSessions>(wanted->body)) ||
+                   (!upkeep && !keeps_sessions && std::holds_alternative<worker::RenewSessions>(wanted->body))) {
           answer(wanted->id, ProviderResult<std::size_t>(0U));
         } else {
           open.push_back(std::move(*wanted));
@@ -92,7 +92,22 @@ class DispatchActivities : public ::testing::Test {
     fetched.attempt_count = attempt;
     return fetched;
   }
+  // An attempt of a RetryPolicy, after one that left this.
+  [[nodiscard]] WorkItem retried(EventId id, const std::string& progress) const {
+    WorkItem fetched = item(id);
+    Message message = decode_message(fetched.record);
+    std::get<messages::ExecuteActivity>(message.body).progress = progress;
+    fetched.record = encode_message(message);
+    return fetched;
+  }
+  [[nodiscard]] WorkItem in_session(EventId id, const std::string& session = "s") const {
+    WorkItem fetched = item(id);
+    fetched.record.session = session;
+    return fetched;
+  }
+  // A wait for work, if there is one, is over.
   void fetch(std::vector<WorkItem> items = {}) {
+    if (count<worker::Fetch>() == 0) answer(take<worker::Await>().first, ProviderResult<bool>(true));
     answer(take<worker::Fetch>().first, ProviderResult<WorkBatch>(WorkBatch{.now = now, .items = std::move(items)}));
   }
   // Carries the start of the next activity out.
@@ -116,6 +131,13 @@ class DispatchActivities : public ::testing::Test {
     answer(id, std::vector<ProviderResult<void>>(body.abandons.size()));
     return body.abandons;
   }
+  // Carries out the next write of heartbeats, for all in the same way.
+  std::vector<Heartbeat> beat(ProviderResult<Timestamp> outcome) {
+    auto [id, body] = take<worker::Beat>();
+    answer(id, std::vector<ProviderResult<Timestamp>>(body.heartbeats.size(), outcome));
+    return body.heartbeats;
+  }
+  std::vector<Heartbeat> beat() { return beat(now + options.worker_lock_timeout); }
   RunId stopped() {
     auto [id, body] = take<worker::Stop>();
     answer(id, worker::Done());
@@ -133,11 +155,16 @@ class DispatchActivities : public ::testing::Test {
     EXPECT_TRUE(std::holds_alternative<ApplicationError>(error)) << describe(error);
     return std::get<ApplicationError>(error);
   }
+  // What the completion of an activity that failed leaves for the next attempt.
+  static Payload progress_of(const WorkAck& ack) {
+    return std::get<messages::ActivityFailed>(decode_message(ack.completion.value()).body).progress;
+  }
   static ProviderError error(ProviderErrorKind kind) { return {kind, "no luck"}; }
 
   RuntimeOptions options;
   Capabilities capabilities{.wake_ups = true};
-  bool upkeep = false;  // the test answers it
+  bool upkeep = false;          // the test answers it
+  bool keeps_sessions = false;  // the test answers renewals of sessions
   Timestamp now = kBegin;
   std::deque<worker::Request> open;
   std::shared_ptr<CapturingLogSink> log = std::make_shared<CapturingLogSink>();

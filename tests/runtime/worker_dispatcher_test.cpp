@@ -23,7 +23,7 @@ TEST_F(DispatchActivities, FetchesAsManyAsThereAreThreads) {
   EXPECT_EQ(body.fetch.tags, TagFilter::tags({"gpu"}));
   ASSERT_TRUE(body.fetch.session);
   EXPECT_EQ(body.fetch.session->owner, "node");
-  EXPECT_EQ(body.fetch.session->max_new_sessions, 10U);
+  EXPECT_EQ(body.fetch.session->max_sessions, 10U);
   EXPECT_EQ(body.fetch.suspects.from_attempts, 5U);
   answer(id, ProviderResult<WorkBatch>(WorkBatch{.now = now, .items = {item(1)}}));
   EXPECT_EQ(take<Await>().second.fetch.limit, 2U);
@@ -80,59 +80,9 @@ TEST_F(DispatchActivities, AtMostOneSuspectIsInFlight) {
   EXPECT_FALSE(await.fetch.suspects.admit);
   finish(run);
   ack();
-  answer(take<EndWaits>().first, Done());
+  answer(take<EndWait>().first, Done());
   answer(wait, ProviderResult<bool>(false));
   EXPECT_TRUE(take<Fetch>().second.fetch.suspects.admit);
-}
-
-TEST_F(DispatchActivities, SessionsInFlightCountAgainstTheirLimit) {
-  options.worker_concurrency = 4;
-  options.max_sessions_per_runtime = 2;
-  auto first = item(1);
-  first.record.session = "s";
-  auto same = item(2);
-  same.record.session = "s";
-  fetch({first, same});
-  EXPECT_EQ(take<Await>().second.fetch.session->max_new_sessions, 1U) << "one session, however many activities";
-}
-
-TEST_F(DispatchActivities, SessionsInUseAreRenewedAtHalfTime) {
-  auto fetched = item(1);
-  fetched.record.session = "s";
-  fetch({fetched});
-  start();
-  upkeep = true;
-  collect();
-  now += 15s;
-  const auto [id, body] = take<RenewSessions>();
-  EXPECT_EQ(body.owner, "node");
-  EXPECT_EQ(body.extend_for, 30s);
-  EXPECT_EQ(body.idle_timeout, 5min);
-  answer(id, ProviderResult<std::size_t>(error(ProviderErrorKind::kBusy)));
-  now += 15s;
-  EXPECT_EQ(count<RenewSessions>(), 1U) << "after a failure too";
-}
-
-// A session is used as long as one of its activities runs, however long ago that was fetched.
-TEST_F(DispatchActivities, ASessionIsRenewedAsLongAsOneOfItsActivitiesRuns) {
-  auto fetched = item(1);
-  fetched.record.session = "s";
-  fetch({fetched});
-  start();
-  upkeep = true;
-  Timestamp last_renewal = now;
-  while (now < kBegin + 20min) {
-    if (count<Renew>() > 0) answer(take<Renew>().first, std::vector<ProviderResult<Timestamp>>{now + 30s});
-    if (count<RenewSessions>() > 0) {
-      answer(take<RenewSessions>().first, ProviderResult<std::size_t>(1U));
-      last_renewal = now;
-    }
-    if (count<CleanupSessions>() > 0) answer(take<CleanupSessions>().first, ProviderResult<std::size_t>(0U));
-    if (count<ReadGauges>() > 0) answer(take<ReadGauges>().first, Gauges());
-    collect();
-    now = dispatcher().wake_at();
-    ASSERT_LT(now - last_renewal, 30s) << "the session's lock has lapsed under an activity that runs";
-  }
 }
 
 TEST_F(DispatchActivities, SessionsThatOthersLeftBehindAreSweptUp) {
@@ -336,24 +286,24 @@ TEST_F(DispatchActivities, DrainingFinishesWhatRunsAndTakesNothingNew) {
   EXPECT_EQ(count<Stop>(), 0U);
   finish(run);
   ack();
-  answer(take<EndWaits>().first, Done());
+  answer(take<EndWait>().first, Done());
   answer(wait, ProviderResult<bool>(true));
-  while (count<EndWaits>() > 0) answer(take<EndWaits>().first, Done());
+  while (count<EndWait>() > 0) answer(take<EndWait>().first, Done());
   EXPECT_EQ(count<Fetch>() + count<Await>(), 0U);
   EXPECT_TRUE(dispatcher().idle());
 }
 
-TEST_F(DispatchActivities, AWaitIsEndedAndAgainUntilItIsOver) {
+TEST_F(DispatchActivities, AWaitThatHasNotBegunYetIsEndedToo) {
   fetch();
-  const RequestId wait = take<Await>().first;
+  const auto [wait, await] = take<Await>();
   dispatcher().drain();
-  for (int i = 0; i < 3; ++i) {
-    answer(take<EndWaits>().first, Done());
-    EXPECT_EQ(count<EndWaits>(), 0U);
-    now = dispatcher().wake_at();
-  }
+  EXPECT_FALSE(await.stop.stop_requested());
+  auto [end, body] = take<EndWait>();
+  body.wait.request_stop();
+  EXPECT_TRUE(await.stop.stop_requested());
+  answer(end, Done());
+  EXPECT_EQ(count<EndWait>(), 0U) << "once is enough";
   answer(wait, ProviderResult<bool>(false));
-  while (count<EndWaits>() > 0) answer(take<EndWaits>().first, Done());
   EXPECT_TRUE(dispatcher().idle());
 }
 

@@ -398,6 +398,7 @@ TEST_P(Children, ACancelledTurnStillSendsItsDetachedStartsAndATerminatedOneDoesN
   EXPECT_EQ(state_of(world, "note of b"), State::kNotFound);
 }
 
+// W9
 TEST_P(Children, ADetachedStartUnderATakenIdChangesNothing) {
   world.start_node(leavers());
   world.client().start_orchestration("note of p", "Wait");

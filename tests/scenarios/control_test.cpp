@@ -339,7 +339,7 @@ TEST_P(Control, ADuplicateStartDoesWhatItsPolicySays) {
   EXPECT_EQ(start(StartPolicy::kIgnore, "nothing"), StartOutcome::kIgnored);  // while it is pending
   world.start_node(office());
   world.settle();
-  EXPECT_EQ(client.start_orchestration("i", "Other"), StartOutcome::kIgnored);  // while it runs, W9
+  EXPECT_EQ(client.start_orchestration("i", "Other"), StartOutcome::kIgnored);  // while it runs
   EXPECT_EQ(refusal(StartPolicy::kFail), ClientErrorKind::kAlreadyExists);
   EXPECT_EQ(refusal(StartPolicy::kReplaceIfTerminal), ClientErrorKind::kStillRunning);
   client.raise_event("i", "event", 1);

@@ -274,6 +274,28 @@ TEST_P(Poison, AnActivityThatTakesItsProcessDownTenTimesFailsItsOrchestration) {
   EXPECT_EQ(cluster.client().get_queue_depths(), QueueDepths());
 }
 
+// W12: the engine ends it, not its code; still nothing of it goes on.
+TEST_P(Poison, WhenAnActivityEndsItsOrchestrationAsPoisonItsChildAndOtherActivitiesAreCancelled) {
+  registry.add_activity("Mortal", [this](ActivityContext&) {
+    die();
+    return 1;
+  });
+  registry.add_orchestration("Calls", [](Ctx ctx) -> Orchestration<int> {
+    auto child = ctx.schedule_sub_orchestration<int>("Child", SubOrchestrationOptions().instance_id("child"));
+    auto other = ctx.schedule_activity<int>("Work", ActivityOptions().tag("nowhere"));
+    const int mortal = co_await ctx.schedule_activity<int>("Mortal");
+    co_return mortal + co_await other + co_await child;
+  });
+  registry.add_orchestration("Child",
+                             [](Ctx ctx) -> Orchestration<int> { co_return co_await ctx.schedule_wait<int>("never"); });
+  cluster.client().start_orchestration("i", "Calls");
+  while (run_node_until_it_dies()) cluster.advance(kWorkLock);
+  EXPECT_EQ(deaths, 10);
+  expect_poison("i", PoisonSubject::kActivity, "i");
+  EXPECT_EQ(cluster.state("child"), OrchestrationState::kCancelled);
+  EXPECT_EQ(cluster.client().get_queue_depths(), QueueDepths());
+}
+
 // ---- Suspects ------------------------------------------------------------------------------------------------------
 
 // Sees to it that a suspect comes alone, and is the only one that its node holds.

@@ -106,6 +106,9 @@ World::Node& World::start_node(const Registry& registry, RuntimeOptions options)
   }
   if (kind_.threads) {
     node->threads = std::make_unique<Runtime>(watched_, registry, options);
+    node->work.session = SessionFetch{.owner = node->threads->node_id(),
+                                      .lock_timeout = options.session_lock_timeout,
+                                      .max_sessions = options.max_sessions_per_runtime};
   } else {
     node->stepped = std::make_unique<testing::SteppedNode>(store_, registry, options, ++next_seed_);
   }
@@ -174,11 +177,7 @@ void World::settle() {
   std::mutex mutex;
   std::condition_variable never;
   std::unique_lock lock(mutex);
-  for (int looks = 1; !settled(); ++looks) {
-    never.wait_for(lock, Milliseconds(1));
-    // A wait that began just after it was to end is ended again by a clock that moves; this one stands still.
-    if (looks % 200 == 0) store_->wake_waiters();
-  }
+  while (!settled()) never.wait_for(lock, Milliseconds(1));
 }
 
 void World::move(Milliseconds by) {

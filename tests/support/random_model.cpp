@@ -22,9 +22,11 @@ struct FillMembers {
   void operator()(events::OrchestrationFailed& e) const { all(e.error); }
   void operator()(events::OrchestrationContinuedAsNew& e) const { all(e.input, e.version); }
   void operator()(events::OrchestrationCancelRequested& e) const { all(e.reason); }
-  void operator()(events::ActivityScheduled& e) const { all(e.name, e.input, e.session_id, e.tag, e.timeouts); }
+  void operator()(events::ActivityScheduled& e) const {
+    all(e.name, e.input, e.session_id, e.tag, e.timeouts, e.progress);
+  }
   void operator()(events::ActivityCompleted& e) const { all(e.source, e.result); }
-  void operator()(events::ActivityFailed& e) const { all(e.source, e.error); }
+  void operator()(events::ActivityFailed& e) const { all(e.source, e.error, e.progress); }
   void operator()(events::ActivityCancelRequested& e) const { all(e.source, e.reason); }
   void operator()(events::TimerCreated& e) const { all(e.fire_at); }
   void operator()(events::TimerFired& e) const { all(e.source, e.fire_at); }
@@ -50,7 +52,7 @@ struct FillMembers {
     all(m.name, m.version, m.input, m.parent, m.carry_forward, m.initial_custom_status);
   }
   void operator()(messages::ActivityCompleted& m) const { all(m.schedule_id, m.result); }
-  void operator()(messages::ActivityFailed& m) const { all(m.schedule_id, m.error); }
+  void operator()(messages::ActivityFailed& m) const { all(m.schedule_id, m.error, m.progress); }
   void operator()(messages::TimerFired& m) const { all(m.schedule_id, m.fire_at); }
   void operator()(messages::ExternalRaised& m) const { all(m.name, m.data); }
   void operator()(messages::QueueMessage& m) const { all(m.queue, m.data); }
@@ -59,7 +61,8 @@ struct FillMembers {
   void operator()(messages::CancelInstance& m) const { all(m.reason); }
   void operator()(messages::TerminateInstance& m) const { all(m.reason); }
   void operator()(messages::ExecuteActivity& m) const {
-    all(m.schedule_id, m.name, m.input, m.session_id, m.tag, m.timeouts, m.orchestration_name, m.orchestration_version);
+    all(m.schedule_id, m.name, m.input, m.session_id, m.tag, m.timeouts, m.orchestration_name, m.orchestration_version,
+        m.progress);
   }
 };
 

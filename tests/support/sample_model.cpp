@@ -83,12 +83,21 @@ std::vector<EventBody> operation_bodies() {
   };
 }
 
+// With fields that the first histories do not have.
+std::vector<EventBody> later_bodies() {
+  return {
+      events::ActivityScheduled{"ChargeCard", kJson, "session-1", std::nullopt, {}, kBinary},
+      events::ActivityFailed{2, ApplicationError{ApplicationErrorKind::kTimedOut, "no heartbeat", true}, kJson},
+  };
+}
+
 }  // namespace
 
 std::vector<Event> sample_events() {
   std::vector<EventBody> bodies = orchestration_bodies();
   for (EventBody& body : operation_bodies()) bodies.push_back(std::move(body));
   for (ErrorDetails& error : sample_errors()) bodies.emplace_back(events::OrchestrationFailed{std::move(error)});
+  for (EventBody& body : later_bodies()) bodies.push_back(std::move(body));
   std::vector<Event> events;
   events.reserve(bodies.size());
   for (EventBody& body : bodies) {
@@ -115,6 +124,8 @@ std::vector<MessageBody> sample_messages() {
       messages::ExecuteActivity{
           2, "ChargeCard", kJson, "session-1", "gpu", {Milliseconds(5000), {}, {}}, "Order", kVersion},
       messages::ExecuteActivity{2, "ChargeCard", std::nullopt, std::nullopt, std::nullopt, {}, "Order", std::nullopt},
+      messages::ActivityFailed{2, ApplicationError{ApplicationErrorKind::kTimedOut, "no heartbeat", true}, kJson},
+      messages::ExecuteActivity{2, "ChargeCard", kJson, std::nullopt, std::nullopt, {}, "Order", std::nullopt, kBinary},
   };
 }
 

@@ -11,6 +11,8 @@
 #   src/runtime         the standard library, <perdure/...>, "model/...", "replay/...", "runtime/...", what providers share; a
 #                       .cpp also nlohmann. Threads only in *_threads, runtime.cpp, activity_context.cpp and node_code
 #   src/client          the standard library, <perdure/...>, "model/...", "client/...", what providers share
+#   src/check           the standard library, <perdure/...>, "model/...", "replay/...", "client/...", "check/...", what
+#                       providers share; no threads
 #   include/perdure/testing/gtest.h   GoogleTest too: it is for those who have it
 #
 # model and replay are pure: no threads, no log, no metrics, no clock, no randomness, no environment. (Databases are no
@@ -68,9 +70,9 @@ check_sources() {
           broken(FNR, "includes " target "; a provider may include the standard library, <perdure/...>, \"model/...\", its own folder and, in a .cpp, its database")
       }
 
-      if (layer == "runtime" || layer == "client") {
+      if (layer == "runtime" || layer == "client" || layer == "check") {
         is_shared = name ~ /^providers\/[^\/]*$/
-        own = layer == "runtime" ? "^\"(model|replay|runtime)/" : "^\"(model|client)/"
+        own = layer == "runtime" ? "^\"(model|replay|runtime)/" : layer == "client" ? "^\"(model|client)/" : "^\"(model|replay|client|check)/"
         if (!is_standard && !is_ours && !is_shared && !(is_nlohmann && layer == "runtime") && target !~ own)
           broken(FNR, "includes " target "; src/" layer " may include the standard library, <perdure/...>, the layers below it and no database")
         if (layer == "runtime" && FILENAME !~ /(_threads\.(h|cpp)|\/runtime\.cpp|\/activity_context\.cpp|\/node_code\.(h|cpp))$/ &&
@@ -78,7 +80,7 @@ check_sources() {
           broken(FNR, "includes " target "; dispatchers and turns are driven from outside: threads belong to *_threads and runtime.cpp")
       }
 
-      if (is_pure && name ~ /^(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier)$/)
+      if ((is_pure || layer == "check") && name ~ /^(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier)$/)
         broken(FNR, "includes " target "; src/" layer " starts no thread and waits for none: threads belong to src/runtime")
       if (is_pure && name ~ /^perdure\/(log|metrics)\.h$/)
         broken(FNR, "includes " target "; src/" layer " is pure: its caller logs and counts")
@@ -96,6 +98,7 @@ check_sources() {
       else if (FILENAME ~ /^src\/providers\//) layer = "providers"
       else if (FILENAME ~ /^src\/runtime\//) layer = "runtime"
       else if (FILENAME ~ /^src\/client\//) layer = "client"
+      else if (FILENAME ~ /^src\/check\//) layer = "check"
       is_pure = layer == "model" || layer == "replay"
       is_test = FILENAME ~ /^tests\//
       if (is_header && $0 !~ /^\/\/ ./) broken(1, "the first line of a header must be a comment that says what it is for")
@@ -231,6 +234,10 @@ self_test() {
   for other in '<sqlite3.h>' '"replay/cursor.h"' '"runtime/run.h"' '<nlohmann/json.hpp>'; do
     expect_broken src/client/client.cpp "#include $other" 'src/client may include'
   done
+  for other in '<sqlite3.h>' '"providers/memory/z.h"' '"runtime/run.h"' '"testing/x.h"' '<nlohmann/json.hpp>'; do
+    expect_broken src/check/check.cpp "#include $other" 'src/check may include'
+  done
+  expect_broken src/check/check.cpp '#include <thread>' 'starts no thread'
   for other in thread mutex condition_variable; do
     expect_broken src/runtime/run.cpp "#include <$other>" 'driven from outside'
   done

@@ -1,10 +1,9 @@
 #include "providers/memory/admin_reads.h"
 
-#include <charconv>
 #include <iterator>
 #include <string_view>
-#include <system_error>
 
+#include "providers/cursors.h"
 #include "providers/memory/deletion.h"
 #include "providers/memory/instance_filter.h"
 
@@ -12,20 +11,10 @@ namespace perdure::memory {
 
 namespace {
 
-constexpr std::string_view kCursorPrefix = "age:";
-
-// A cursor is the age of the last row of its page: whatever is inserted or deleted, older rows are what comes next.
-std::string cursor_at(Age age) {
-  return std::string(kCursorPrefix) + std::to_string(age);
-}
-
-std::optional<Age> age_of(const std::string& cursor, Age last_age) {
-  if (!cursor.starts_with(kCursorPrefix)) return std::nullopt;
-  Age age = 0;
-  std::from_chars(cursor.data() + kCursorPrefix.size(), cursor.data() + cursor.size(), age);
-  if (age == 0 || age > last_age || cursor != cursor_at(age)) return std::nullopt;
-  return age;
-}
+// The lists, as their cursors name them. A place in them is an age, a position or an id, which nothing moves.
+constexpr std::string_view kInstances = "instances";
+constexpr std::string_view kActivities = "activities";
+constexpr std::string_view kStarts = "starts";
 
 InstanceInfo info_of(const KeyRow& row) {
   const Instance& instance = *row.instance;
@@ -72,6 +61,21 @@ void count_instance(SystemMetrics& metrics, const Instance& instance) {
   }
 }
 
+QueuedActivity queued(const Activity& activity, Timestamp now) {
+  const MessageRecord& record = activity.record;
+  return {.instance = record.instance,
+          .execution = *record.execution,
+          .activity_id = record.activity_id,
+          .name = record.name,
+          .session = record.session,
+          .tag = record.tag,
+          .scheduled_at = activity.scheduled_at,
+          .ready_at = activity.ready_at(),
+          .locked = is_locked(activity.lock, now),
+          .attempts = activity.attempts,
+          .heartbeat_details = activity.heartbeat_details};
+}
+
 }  // namespace
 
 ProviderError instance_not_found(const std::string& instance) {
@@ -84,21 +88,18 @@ ProviderError execution_not_found(const std::string& instance, ExecutionId execu
 }
 
 ProviderResult<InstancePage> list_instances(const Store& store, const InstanceQuery& query) {
-  if (query.limit == 0) return invalid_argument("a page of 0 instances; set InstanceQuery::limit to 1 or more");
+  const ProviderResult<std::uint64_t> younger = place_before_page(kInstances, query.limit, query.cursor);
+  if (!younger) return younger.error();
+  if (*younger > store.keys.last_age()) return bad_cursor(kInstances, query.cursor);
   const auto& rows = store.keys.rows();
-  auto end = rows.end();
-  if (!query.cursor.empty()) {
-    const std::optional<Age> age = age_of(query.cursor, store.keys.last_age());
-    if (!age) return invalid_argument("'" + query.cursor + "' is no cursor of this store; pass InstancePage::next");
-    end = rows.lower_bound(*age);
-  }
+  const auto end = *younger == 0 ? rows.end() : rows.lower_bound(*younger);
   const InstanceMatcher matches(query.filter);
   InstancePage page;
   Age last = 0;
   for (auto row = std::make_reverse_iterator(end); row != rows.rend(); ++row) {
     if (!matches(row->second)) continue;
     if (page.instances.size() == query.limit) {
-      page.next = cursor_at(last);
+      page.next = cursor_behind(kInstances, last);
       break;
     }
     page.instances.push_back(info_of(row->second));
@@ -176,6 +177,48 @@ QueueDepths queue_depths(const Store& store, Timestamp now) {
     }
   }
   return depths;
+}
+
+ProviderResult<ActivityPage> list_activities(const Store& store, const ActivityQuery& query, Timestamp now) {
+  const ProviderResult<std::uint64_t> before = place_before_page(kActivities, query.limit, query.cursor);
+  if (!before) return before.error();
+  const auto& rows = store.activities.rows();
+  ActivityPage page;
+  Position last = 0;
+  for (auto row = rows.upper_bound(*before); row != rows.end(); ++row) {
+    const Activity& activity = row->second;
+    if (query.instance && activity.record.instance != *query.instance) continue;
+    if (page.activities.size() == query.limit) {
+      page.next = cursor_behind(kActivities, last);
+      break;
+    }
+    page.activities.push_back(queued(activity, now));
+    last = activity.position;
+  }
+  return page;
+}
+
+ProviderResult<StartPage> list_queued_starts(const Store& store, const StartQuery& query) {
+  const ProviderResult<std::string> before = id_before_page(kStarts, query.limit, query.cursor);
+  if (!before) return before.error();
+  const auto& ages = store.keys.ages();
+  StartPage page;
+  for (auto next = ages.upper_bound(*before); next != ages.end(); ++next) {
+    const KeyRow& row = store.keys.row(next->second);
+    const Message* const start = row.instance ? nullptr : row.mailbox.first_of(MessageKind::kStartOrchestration);
+    if (start == nullptr) continue;
+    if (page.starts.size() == query.limit) {
+      page.next = cursor_behind(kStarts, page.starts.back().instance);
+      break;
+    }
+    page.starts.push_back({.instance = row.id, .name = start->record.name});
+  }
+  return page;
+}
+
+std::vector<KeyValue> read_key_value_snapshot(const Store& store, const std::string& instance) {
+  const KeyRow* const row = find_instance(store, instance);
+  return row == nullptr ? std::vector<KeyValue>() : row->instance->key_values.snapshot();
 }
 
 }  // namespace perdure::memory

@@ -21,6 +21,10 @@ namespace perdure::memory {
 [[nodiscard]] ProviderResult<InstanceTree> instance_tree(const Store& store, const std::string& instance);
 [[nodiscard]] SystemMetrics system_metrics(const Store& store);
 [[nodiscard]] QueueDepths queue_depths(const Store& store, Timestamp now);
+[[nodiscard]] ProviderResult<ActivityPage> list_activities(const Store& store, const ActivityQuery& query,
+                                                           Timestamp now);
+[[nodiscard]] ProviderResult<StartPage> list_queued_starts(const Store& store, const StartQuery& query);
+[[nodiscard]] std::vector<KeyValue> read_key_value_snapshot(const Store& store, const std::string& instance);
 
 [[nodiscard]] ProviderError instance_not_found(const std::string& instance);
 [[nodiscard]] ProviderError execution_not_found(const std::string& instance, ExecutionId execution);

@@ -28,6 +28,9 @@ class KeyRows {
   // Oldest first.
   [[nodiscard]] const std::map<Age, KeyRow>& rows() const noexcept { return rows_; }
   [[nodiscard]] Age last_age() const noexcept { return last_age_; }
+  [[nodiscard]] const KeyRow& row(Age age) const { return rows_.at(age); }
+  // By id.
+  [[nodiscard]] const std::map<std::string, Age>& ages() const noexcept { return ages_; }
 
   // To be called after every change of a row's messages, lock, not-before or instance.
   void reindex(KeyRow& row);

@@ -27,6 +27,14 @@ const Message* Mailbox::first_start() const {
   return starts_.empty() ? nullptr : &messages_.at(starts_.begin()->second);
 }
 
+const Message* Mailbox::first_of(MessageKind kind) const {
+  for (const auto& [visible_at, id] : begins_execution(kind) ? starts_ : others_) {
+    const Message& message = messages_.at(id);
+    if (message.record.kind == kind) return &message;
+  }
+  return nullptr;
+}
+
 std::optional<Timestamp> Mailbox::first_visible_at() const {
   std::optional<Timestamp> first;
   for (const Order* order : {&starts_, &others_}) {

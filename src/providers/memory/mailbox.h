@@ -33,6 +33,8 @@ class Mailbox {
 
   // The start that is delivered first, visible or not.
   [[nodiscard]] const Message* first_start() const;
+  // The message of this kind that is delivered first, visible or not; null if there is none.
+  [[nodiscard]] const Message* first_of(MessageKind kind) const;
   // The smallest visible_at of all.
   [[nodiscard]] std::optional<Timestamp> first_visible_at() const;
   // What is visible: starts, then the others, each by (visible_at, position). At least one, then within both limits.

@@ -59,6 +59,18 @@ ProviderResult<std::vector<NodeInfo>> MemoryAdmin::list_nodes() {
   });
 }
 
+ProviderResult<ActivityPage> MemoryAdmin::list_activities(const ActivityQuery& query) {
+  return transactions_.run([&](Store& store, Timestamp now) { return memory::list_activities(store, query, now); });
+}
+
+ProviderResult<StartPage> MemoryAdmin::list_queued_starts(const StartQuery& query) {
+  return transactions_.run([&](Store& store, Timestamp) { return memory::list_queued_starts(store, query); });
+}
+
+ProviderResult<std::vector<KeyValue>> MemoryAdmin::read_key_value_snapshot(const std::string& instance) {
+  return transactions_.run([&](Store& store, Timestamp) { return memory::read_key_value_snapshot(store, instance); });
+}
+
 ProviderResult<DeleteResult> MemoryAdmin::delete_instance(const std::string& instance, bool force) {
   return transactions_.run_and_notify(
       [&](Store& store, Timestamp) { return memory::delete_instance(store, instance, force); });

@@ -27,6 +27,9 @@ class MemoryAdmin final : public ProviderAdmin {
   ProviderResult<SystemMetrics> system_metrics() override;
   ProviderResult<QueueDepths> queue_depths() override;
   ProviderResult<std::vector<NodeInfo>> list_nodes() override;
+  ProviderResult<ActivityPage> list_activities(const ActivityQuery& query) override;
+  ProviderResult<StartPage> list_queued_starts(const StartQuery& query) override;
+  ProviderResult<std::vector<KeyValue>> read_key_value_snapshot(const std::string& instance) override;
 
   ProviderResult<DeleteResult> delete_instance(const std::string& instance, bool force) override;
   ProviderResult<DeleteResult> delete_instances(std::span<const std::string> instances, bool force) override;

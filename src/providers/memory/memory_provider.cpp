@@ -156,7 +156,7 @@ ProviderResult<StartOutcome> MemoryProvider::enqueue_start(const MessageRecord& 
 
 ProviderResult<WorkBatch> MemoryProvider::fetch_work_items(const WorkFetch& fetch) {
   WorkBatch batch = transactions_.run([&](Store& store, Timestamp now) { return fetch_work(store, fetch, now); });
-  // A session that was claimed makes more activities fit for its owner.
+  // A session that was claimed makes more activities fit for its owner, or ends earlier than others expect.
   if (!batch.items.empty()) transactions_.notify();
   return batch;
 }
@@ -252,7 +252,7 @@ ProviderResult<bool> MemoryProvider::wait_for_work(const WorkWait& wait, Timesta
         }
         return outlook;
       },
-      deadline);
+      deadline, wait.stop);
 }
 
 ProviderResult<bool> MemoryProvider::wait_for_change(const std::string& instance, const InstanceChange& change,

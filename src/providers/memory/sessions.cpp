@@ -1,6 +1,7 @@
 #include "providers/memory/sessions.h"
 
-#include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "providers/times.h"
 
@@ -11,8 +12,18 @@ const Session* Sessions::holder(const std::string& session, Timestamp now) const
   return found != sessions_.end() && found->second.locked_until > now ? &found->second : nullptr;
 }
 
+Sessions::Holding Sessions::held_by(const std::string& owner, Timestamp now) const {
+  const Order& order = order_of(owner);
+  const auto first = first_held(order, now);
+  if (first == order.end()) return {};
+  return {.sessions = static_cast<std::size_t>(std::distance(first, order.end())), .first_end = first->first};
+}
+
 void Sessions::claim(const std::string& session, const SessionFetch& claimant, Timestamp now) {
-  sessions_[session] = {.owner = claimant.owner, .locked_until = shifted(now, claimant.lock_timeout), .last_use = now};
+  Session& claimed = sessions_[session];
+  remove_from_order(session, claimed);
+  claimed = {.owner = claimant.owner, .locked_until = shifted(now, claimant.lock_timeout), .last_use = now};
+  by_owner_[claimed.owner].emplace(claimed.locked_until, session);
 }
 
 void Sessions::use(const std::optional<std::string>& session, Timestamp now) {
@@ -22,18 +33,45 @@ void Sessions::use(const std::optional<std::string>& session, Timestamp now) {
 std::size_t Sessions::renew(std::span<const std::string> owners, Milliseconds extend_for, Milliseconds idle_timeout,
                             Timestamp now) {
   std::size_t renewed = 0;
-  for (auto& [id, session] : sessions_) {
-    if (session.locked_until <= now || shifted(session.last_use, idle_timeout) <= now) continue;
-    if (std::find(owners.begin(), owners.end(), session.owner) == owners.end()) continue;
-    session.locked_until = shifted(now, extend_for);
-    ++renewed;
+  for (const std::string& owner : std::set<std::string>(owners.begin(), owners.end())) {
+    const Order& order = order_of(owner);
+    const std::vector<Order::value_type> held(first_held(order, now), order.end());
+    for (const auto& [end, id] : held) {
+      Session& session = sessions_.at(id);
+      if (shifted(session.last_use, idle_timeout) <= now) continue;
+      remove_from_order(id, session);
+      session.locked_until = shifted(now, extend_for);
+      by_owner_[owner].emplace(session.locked_until, id);
+      ++renewed;
+    }
   }
   return renewed;
 }
 
 std::size_t Sessions::forget_unused(const std::function<bool(const std::string&)>& is_needed, Timestamp now) {
-  return std::erase_if(sessions_,
-                       [&](const auto& entry) { return entry.second.locked_until <= now && !is_needed(entry.first); });
+  return std::erase_if(sessions_, [&](const auto& entry) {
+    const auto& [id, session] = entry;
+    if (session.locked_until > now || is_needed(id)) return false;
+    remove_from_order(id, session);
+    return true;
+  });
+}
+
+const Sessions::Order& Sessions::order_of(const std::string& owner) const {
+  static const Order kNone;
+  const auto order = by_owner_.find(owner);
+  return order == by_owner_.end() ? kNone : order->second;
+}
+
+Sessions::Order::const_iterator Sessions::first_held(const Order& order, Timestamp now) {
+  return order.lower_bound({shifted(now, Milliseconds{1}), std::string()});
+}
+
+void Sessions::remove_from_order(const std::string& id, const Session& session) {
+  const auto order = by_owner_.find(session.owner);
+  if (order == by_owner_.end()) return;
+  order->second.erase({session.locked_until, id});
+  if (order->second.empty()) by_owner_.erase(order);
 }
 
 }  // namespace perdure::memory

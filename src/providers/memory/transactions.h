@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <utility>
 
 #include <perdure/clock.h>
@@ -42,16 +43,17 @@ class Transactions {
 
   void notify() noexcept { changed_.notify_all(); }
 
-  // Waits until look(store, now) has found something; false at the deadline or after wake_waiters().
+  // Waits until look(store, now) has found something; false at the deadline, after wake_waiters(), or when it is to
+  // stop.
   template <class Look>
-  bool wait(Look look, Timestamp deadline) {
+  bool wait(Look look, Timestamp deadline, const std::stop_token& stop = {}) {
     std::unique_lock lock(mutex_);
     const std::uint64_t epoch = epoch_;
     while (true) {
       const Timestamp now = tick();
       const Outlook outlook = look(std::as_const(store_), now);
       if (outlook.found) return true;
-      if (epoch != epoch_ || now >= deadline) return false;
+      if (epoch != epoch_ || now >= deadline || stop.stop_requested()) return false;
       clock_->wait_until(lock, changed_, std::min(deadline, outlook.look_again_at));
     }
   }

@@ -8,7 +8,9 @@ WorkSelection::WorkSelection(const Sessions& sessions, const WorkFetch& fetch, T
     : sessions_(sessions),
       fetch_(fetch),
       now_(now),
-      limit_(fetch.tags.takes_nothing() ? 0 : fetch.limit, fetch.suspects) {}
+      limit_(fetch.tags.takes_nothing() ? 0 : fetch.limit, fetch.suspects) {
+  if (fetch.session) held_ = sessions.held_by(fetch.session->owner, now);
+}
 
 bool WorkSelection::take(const Activity& activity) {
   const bool expired = is_expired(activity, now_);
@@ -37,7 +39,9 @@ bool WorkSelection::accepts_session(const std::string& session) {
     look_again(holder->locked_until);
     return false;
   }
-  return claimed_.contains(session) || claimed_.size() < fetch_.session->max_new_sessions;
+  if (claimed_.contains(session) || held_.sessions + claimed_.size() < fetch_.session->max_sessions) return true;
+  look_again(held_.first_end);
+  return false;
 }
 
 void WorkSelection::look_again(Timestamp at) {

@@ -38,6 +38,7 @@ class WorkSelection {
   const WorkFetch& fetch_;
   Timestamp now_;
   FetchLimit limit_;
+  Sessions::Holding held_;         // by the session owner of the fetch, before it
   std::set<std::string> claimed_;  // sessions that the fetch would claim for what it has taken so far
   Timestamp look_again_at_ = Timestamp::max();
 };

@@ -1,8 +1,8 @@
 // What operators look at. These may walk over many rows; they run on a reader's connection and block nobody.
 #include <algorithm>
-#include <charconv>
-#include <deque>
+#include <limits>
 
+#include "providers/cursors.h"
 #include "providers/sqlite/history.h"
 #include "providers/sqlite/queries.h"
 #include "providers/sqlite/sql.h"
@@ -10,6 +10,8 @@
 namespace perdure::sqlite {
 
 namespace {
+
+constexpr std::string_view kInstances = "instances";
 
 constexpr const char* kInfoByAgeDescending =
     "SELECT i.key, i.id, i.name, i.version, i.execution, i.status, e.output, i.parent, i.pin, i.created_at, "
@@ -58,14 +60,6 @@ bool matches(const InstanceFilter& filter, const InstanceInfo& info) {
   return !filter.completed_before || (info.completed_at && *info.completed_at < *filter.completed_before);
 }
 
-std::optional<std::int64_t> read_cursor(const std::string& cursor) {
-  std::int64_t key = 0;
-  const char* const end = cursor.data() + cursor.size();
-  const auto [rest, error] = std::from_chars(cursor.data(), end, key);
-  if (error != std::errc() || rest != end || key <= 0) return std::nullopt;
-  return key;
-}
-
 ProviderError no_instance(const std::string& instance) {
   return {ProviderErrorKind::kNotFound, "there is no instance '" + instance + "'; check the id"};
 }
@@ -73,27 +67,20 @@ ProviderError no_instance(const std::string& instance) {
 }  // namespace
 
 ProviderResult<InstancePage> list_instances(Connection& connection, const InstanceQuery& query) {
-  std::int64_t before = std::numeric_limits<std::int64_t>::max();
-  if (!query.cursor.empty()) {
-    const std::optional<std::int64_t> cursor = read_cursor(query.cursor);
-    if (!cursor) {
-      return ProviderError(ProviderErrorKind::kInvalidArgument,
-                           "'" + query.cursor + "' is not a cursor of this store; pass `next` of the page before");
-    }
-    before = *cursor;
-  }
-  if (query.limit == 0) return ProviderError(ProviderErrorKind::kInvalidArgument, "a page of 0 instances has no end");
+  const ProviderResult<std::uint64_t> younger = place_before_page(kInstances, query.limit, query.cursor);
+  if (!younger) return younger.error();
   InstancePage page;
-  std::int64_t last = 0;
-  Query rows = connection.query(kInfoByAgeDescending, before);
+  std::uint64_t last = 0;
+  Query rows = connection.query(kInfoByAgeDescending, *younger == 0 ? std::numeric_limits<std::int64_t>::max()
+                                                                    : static_cast<std::int64_t>(*younger));
   while (rows.step()) {
     InstanceInfo info = read_info(rows);
     if (!matches(query.filter, info)) continue;
     if (page.instances.size() == query.limit) {
-      page.next = std::to_string(last);
+      page.next = cursor_behind(kInstances, last);
       break;
     }
-    last = rows.integer(0);
+    last = rows.unsigned_integer(0);
     page.instances.push_back(std::move(info));
   }
   return page;
@@ -227,33 +214,9 @@ QueueDepths queue_depths(Connection& connection, Timestamp now) {
   return depths;
 }
 
-std::vector<NodeInfo> list_nodes(Connection& connection) {
-  std::vector<NodeInfo> nodes;
-  {
-    Query query = connection.query("SELECT id, engine_version, registered_at FROM nodes ORDER BY id");
-    while (query.step()) {
-      nodes.push_back({.id = query.text(0),
-                       .engine_version = stored_version(query.text(1)).value_or(SemanticVersion{}),
-                       .filter = {},
-                       .registered_at = query.time(2)});
-    }
-  }
-  for (NodeInfo& node : nodes) {
-    Query query =
-        connection.query("SELECT list, value FROM node_capabilities WHERE node = ?1 ORDER BY list, position", node.id);
-    while (query.step()) {
-      const std::string list = query.text(0);
-      const std::string value = query.text(1);
-      if (list == "orchestrations") node.filter.orchestrations.push_back(value);
-      if (list == "activities") node.filter.activities.push_back(value);
-      if (list != "engine_versions") continue;
-      const std::size_t space = value.find(' ');
-      const std::optional<SemanticVersion> min = SemanticVersion::parse(value.substr(0, space));
-      const std::optional<SemanticVersion> max = SemanticVersion::parse(value.substr(space + 1));
-      if (min && max) node.filter.engine_versions.push_back({*min, *max});
-    }
-  }
-  return nodes;
+std::vector<KeyValue> read_key_value_snapshot(Connection& connection, const std::string& instance) {
+  const std::optional<InstanceRow> row = find_instance(connection, instance);
+  return row ? load_key_value_snapshot(connection, *row) : std::vector<KeyValue>();
 }
 
 }  // namespace perdure::sqlite

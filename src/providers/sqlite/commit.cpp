@@ -282,7 +282,7 @@ bool Store::is_other_work_waiting(const WorkFetch& claim) {
   if (nothing_waits_for_ == claim) return false;
   WorkFetch one = claim;
   one.limit = 1;
-  if (!ready_activities(connection_, one, now_).empty()) return true;
+  if (!ready_activities(connection_, one, now_).rows.empty()) return true;
   nothing_waits_for_ = claim;
   return false;
 }

@@ -52,12 +52,15 @@ StoredHistory load_events(Connection& connection, const InstanceRow& row, Execut
 
 StoredHistory load_history(Connection& connection, const InstanceRow& row, EventId after) {
   StoredHistory history = load_events(connection, row, row.identity.execution, after);
-  if (history.error || after > 0) return history;
-  Query query = connection.query(sql::kReadKeyValueSnapshot, row.key);
-  while (query.step()) {
-    history.key_values.push_back({.key = query.text(0), .value = query.text(1), .updated_at = query.time(2)});
-  }
+  if (!history.error && after == 0) history.key_values = load_key_value_snapshot(connection, row);
   return history;
+}
+
+std::vector<KeyValue> load_key_value_snapshot(Connection& connection, const InstanceRow& row) {
+  std::vector<KeyValue> values;
+  Query query = connection.query(sql::kReadKeyValueSnapshot, row.key);
+  while (query.step()) values.push_back({.key = query.text(0), .value = query.text(1), .updated_at = query.time(2)});
+  return values;
 }
 
 }  // namespace perdure::sqlite

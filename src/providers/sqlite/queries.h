@@ -40,6 +40,16 @@ namespace perdure::sqlite {
 [[nodiscard]] ProviderResult<InstanceTree> instance_tree(Connection& connection, const std::string& instance);
 [[nodiscard]] SystemMetrics system_metrics(Connection& connection);
 [[nodiscard]] QueueDepths queue_depths(Connection& connection, Timestamp now);
-[[nodiscard]] std::vector<NodeInfo> list_nodes(Connection& connection);
+[[nodiscard]] std::vector<KeyValue> read_key_value_snapshot(Connection& connection, const std::string& instance);
+
+// ---- For operators (queue_lists.cpp) ----
+
+[[nodiscard]] ProviderResult<ActivityPage> list_activities(Connection& connection, const ActivityQuery& query,
+                                                           Timestamp now);
+[[nodiscard]] ProviderResult<StartPage> list_queued_starts(Connection& connection, const StartQuery& query);
+
+// ---- For operators (nodes.cpp) ----
+
+[[nodiscard]] ProviderResult<std::vector<NodeInfo>> list_nodes(Connection& connection);
 
 }  // namespace perdure::sqlite

@@ -110,11 +110,24 @@ bool SessionGate::admits(const std::optional<std::string>& session) {
   is_new_ = false;
   if (!session) return true;
   if (!fetch_) return false;
+  if (!held_) held_ = count_held();
   if (std::find(claimed_.begin(), claimed_.end(), *session) != claimed_.end()) return true;
   Query query = connection_.query(sql::kLoadSession, *session);
-  if (query.step() && query.time(1) > now_) return query.bytes(0) == fetch_->owner;
-  is_new_ = claimed_.size() < fetch_->max_new_sessions;
+  if (query.step() && query.time(1) > now_) {
+    if (query.bytes(0) == fetch_->owner) return true;
+    blocked_until_ = earlier(blocked_until_, query.time(1));
+    return false;
+  }
+  is_new_ = held_->sessions + claimed_.size() < fetch_->max_sessions;
+  if (!is_new_) blocked_until_ = earlier(blocked_until_, held_->first_end);
   return is_new_;
+}
+
+SessionGate::Holding SessionGate::count_held() const {
+  if (fetch_->max_sessions == SessionFetch{}.max_sessions) return {};  // without a bound nobody needs to count
+  Query query = connection_.query(sql::kHeldSessions, fetch_->owner, now_);
+  query.step();
+  return {.sessions = static_cast<std::size_t>(query.unsigned_integer(0)), .first_end = query.optional_time(1)};
 }
 
 void SessionGate::take(const std::optional<std::string>& session) {
@@ -240,9 +253,10 @@ constexpr std::size_t kSmallestPage = 16;
 
 }  // namespace
 
-std::vector<ReadyActivity> ready_activities(Connection& connection, const WorkFetch& fetch, Timestamp now) {
-  std::vector<ReadyActivity> taken;
-  if (fetch.tags.takes_nothing() || fetch.limit == 0) return taken;
+ReadyActivities ready_activities(Connection& connection, const WorkFetch& fetch, Timestamp now) {
+  ReadyActivities found;
+  std::vector<ReadyActivity>& taken = found.rows;
+  if (fetch.tags.takes_nothing() || fetch.limit == 0) return found;
   std::deque<Lane> lanes;
   for (std::optional<std::string>& tag : lane_tags(connection, fetch.tags)) {
     lanes.emplace_back(connection, std::move(tag), now, std::max(fetch.limit, kSmallestPage));
@@ -265,7 +279,8 @@ std::vector<ReadyActivity> ready_activities(Connection& connection, const WorkFe
     if (!next.expired) sessions.take(next.session);
     taken.push_back({.id = next.id, .expired = next.expired, .session = next.session});
   }
-  return taken;
+  found.session_ends_at = sessions.blocked_until();
+  return found;
 }
 
 std::optional<Timestamp> next_ready_activity(Connection& connection, const WorkFetch& fetch, Timestamp now) {
@@ -273,9 +288,6 @@ std::optional<Timestamp> next_ready_activity(Connection& connection, const WorkF
   std::optional<Timestamp> next = time_of(connection, sql::kNextExpiry, now);
   for (const std::optional<std::string>& tag : lane_tags(connection, fetch.tags)) {
     next = earlier(next, time_of(connection, sql::kNextReadyActivity, tag, now));
-  }
-  if (fetch.session) {
-    next = earlier(next, time_of(connection, "SELECT min(locked_until) FROM sessions WHERE locked_until > ?1", now));
   }
   return next;
 }

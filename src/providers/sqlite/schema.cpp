@@ -110,6 +110,7 @@ CREATE TABLE sessions(
   locked_until INTEGER NOT NULL,
   last_use INTEGER NOT NULL,
   process INTEGER) WITHOUT ROWID;
+CREATE INDEX sessions_held ON sessions(owner, locked_until);
 
 -- What past executions left, and what the current one did (NULL: cleared).
 CREATE TABLE key_values(
@@ -121,7 +122,12 @@ CREATE TABLE key_value_changes(
 
 CREATE TABLE custom_statuses(key INTEGER PRIMARY KEY, value BLOB, version INTEGER NOT NULL);
 
-CREATE TABLE nodes(id TEXT PRIMARY KEY, engine_version TEXT NOT NULL, registered_at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE nodes(
+  id TEXT PRIMARY KEY,
+  engine_version TEXT NOT NULL,
+  any_tag INTEGER NOT NULL,             -- 1: takes activities whatever their tag
+  untagged INTEGER NOT NULL,            -- 1: takes activities without a tag
+  registered_at INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE node_capabilities(
   node TEXT NOT NULL, list TEXT NOT NULL, position INTEGER NOT NULL, value TEXT NOT NULL,
   PRIMARY KEY(node, list, position)) WITHOUT ROWID;

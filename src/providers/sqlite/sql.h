@@ -143,6 +143,12 @@ inline constexpr const char* kClaimSession =
     "INSERT INTO sessions(session, owner, locked_until, last_use, process) VALUES(?1, ?2, ?3, ?4, ?5)"
     " ON CONFLICT(session) DO UPDATE SET owner = excluded.owner, locked_until = excluded.locked_until,"
     " last_use = excluded.last_use, process = excluded.process";
+inline constexpr const char* kHeldSessions =
+    "SELECT count(*), min(locked_until) FROM sessions WHERE owner = ?1 AND locked_until > ?2";
+inline constexpr const char* kRenewSessions =
+    "UPDATE sessions SET locked_until = ?3 WHERE owner = ?1 AND locked_until > ?2 AND last_use > ?4";
+inline constexpr const char* kHasLongerSession =
+    "SELECT 1 FROM sessions WHERE owner = ?1 AND locked_until > ?2 AND last_use > ?3 LIMIT 1";
 inline constexpr const char* kUseSession = "UPDATE sessions SET last_use = ?2 WHERE session = ?1 AND locked_until > ?2";
 
 // ---- What clients read ----
@@ -210,6 +216,9 @@ inline constexpr std::array kHotStatements = {kFindInstance,
                                               kStoreDetails,
                                               kLoadSession,
                                               kClaimSession,
+                                              kHeldSessions,
+                                              kRenewSessions,
+                                              kHasLongerSession,
                                               kUseSession,
                                               kReadCustomStatus,
                                               kReadExecution,

@@ -196,6 +196,17 @@ class SqliteStore final : public Provider, public ProviderAdmin, public HistoryD
   ProviderResult<std::vector<NodeInfo>> list_nodes() override {
     return read<std::vector<NodeInfo>>([](Connection& connection) { return sqlite::list_nodes(connection); });
   }
+  ProviderResult<ActivityPage> list_activities(const ActivityQuery& query) override {
+    return read<ActivityPage>(
+        [&](Connection& connection) { return sqlite::list_activities(connection, query, now()); });
+  }
+  ProviderResult<StartPage> list_queued_starts(const StartQuery& query) override {
+    return read<StartPage>([&](Connection& connection) { return sqlite::list_queued_starts(connection, query); });
+  }
+  ProviderResult<std::vector<KeyValue>> read_key_value_snapshot(const std::string& instance) override {
+    return read<std::vector<KeyValue>>(
+        [&](Connection& connection) { return sqlite::read_key_value_snapshot(connection, instance); });
+  }
 
   ProviderResult<DeleteResult> delete_instance(const std::string& instance, bool force) override {
     return change<DeleteResult>(kDurable, [&](Store& store) { return store.delete_instance(instance, force); });

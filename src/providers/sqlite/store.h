@@ -148,6 +148,12 @@ class Store {
   [[nodiscard]] CommitAnswer standing(const InstanceRow& row, const TurnCommit& commit) const;
 
   // worker_queue.cpp
+  // A worker that found nothing may find something now.
+  void worth_a_look() noexcept {
+    changes_.activities = true;
+    nothing_waits_for_.reset();
+  }
+  [[nodiscard]] Timestamp extend_lock(const LockedActivity& activity, Milliseconds extend_for);
   // Locked at once if there is a claim. Answers the lock, or what it would be.
   LockName insert_activity(std::int64_t key, const MessageRecord& activity, const WorkFetch* claim);
   [[nodiscard]] WorkItem lock_activity(std::int64_t id, Milliseconds lock_timeout, bool expired);

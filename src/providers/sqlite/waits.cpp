@@ -8,30 +8,35 @@ ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp 
   std::optional<ProviderError> error;
   const std::size_t first = wait.orchestrations ? WakeUps::kDueInstances : WakeUps::kDueActivities;
   const std::size_t second = wait.activities ? WakeUps::kDueActivities : WakeUps::kDueInstances;
-  const bool found = wake_ups_->wait(first, second, deadline, [&] {
-    ProviderResult<WakeUps::Look> answer = read<WakeUps::Look>([&](Connection& connection) {
-      WakeUps::Look look;
-      const Timestamp current = now();
-      const auto consider = [&look](bool is_ready, std::optional<Timestamp> next) {
-        look.satisfied = look.satisfied || is_ready;
-        if (next) look.again_at = std::min(look.again_at.value_or(*next), *next);
-      };
-      if (wait.orchestrations) {
-        OrchestrationFetch one = *wait.orchestrations;
-        one.limit = std::min<std::size_t>(one.limit, 1);
-        consider(!ready_instances(connection, one, current).empty(), next_ready_instance(connection, one, current));
-      }
-      if (wait.activities) {
-        WorkFetch one = *wait.activities;
-        one.limit = std::min<std::size_t>(one.limit, 1);
-        consider(!ready_activities(connection, one, current).empty(), next_ready_activity(connection, one, current));
-      }
-      return look;
-    });
-    if (answer) return *answer;
-    error = answer.error();
-    return WakeUps::Look{.satisfied = true, .again_at = {}};
-  });
+  const bool found = wake_ups_->wait(
+      first, second, deadline,
+      [&] {
+        ProviderResult<WakeUps::Look> answer = read<WakeUps::Look>([&](Connection& connection) {
+          WakeUps::Look look;
+          const Timestamp current = now();
+          const auto consider = [&look](bool is_ready, std::optional<Timestamp> next) {
+            look.satisfied = look.satisfied || is_ready;
+            if (next) look.again_at = std::min(look.again_at.value_or(*next), *next);
+          };
+          if (wait.orchestrations) {
+            OrchestrationFetch one = *wait.orchestrations;
+            one.limit = std::min<std::size_t>(one.limit, 1);
+            consider(!ready_instances(connection, one, current).empty(), next_ready_instance(connection, one, current));
+          }
+          if (wait.activities) {
+            WorkFetch one = *wait.activities;
+            one.limit = std::min<std::size_t>(one.limit, 1);
+            const ReadyActivities ready = ready_activities(connection, one, current);
+            consider(!ready.rows.empty(), ready.session_ends_at);
+            consider(false, next_ready_activity(connection, one, current));
+          }
+          return look;
+        });
+        if (answer) return *answer;
+        error = answer.error();
+        return WakeUps::Look{.satisfied = true, .again_at = {}};
+      },
+      wait.stop);
   if (error) return *error;
   return found;
 }

@@ -64,12 +64,13 @@ void WakeUps::interrupt() noexcept {
 }
 
 bool WakeUps::wait(std::size_t first_topic, std::size_t second_topic, Timestamp deadline,
-                   const std::function<Look()>& look) {
+                   const std::function<Look()>& look, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   const std::uint64_t interrupts = interrupts_;
   Topic& first = topics_[first_topic];
   Topic& second = topics_[second_topic];
   const auto seen_changes = [&] { return first.changes + second.changes; };
+  const auto interrupted = [&] { return interrupts_ != interrupts || stop.stop_requested(); };
   ++first.waiters;
   ++second.waiters;
   if (++waiters_ == 1) watch_changed_.notify_one();
@@ -81,12 +82,12 @@ bool WakeUps::wait(std::size_t first_topic, std::size_t second_topic, Timestamp 
     const Look answer = look();
     lock.lock();
     satisfied = answer.satisfied;
-    if (satisfied || interrupts_ != interrupts || clock_->now() >= deadline) break;
+    if (satisfied || interrupted() || clock_->now() >= deadline) break;
     const Timestamp until = std::min(deadline, answer.again_at.value_or(deadline));
-    while (seen_changes() == seen && interrupts_ == interrupts && clock_->now() < until) {
+    while (seen_changes() == seen && !interrupted() && clock_->now() < until) {
       clock_->wait_until(lock, changed_, until);
     }
-    if (interrupts_ != interrupts) break;
+    if (interrupted()) break;
   }
   --first.waiters;
   --second.waiters;

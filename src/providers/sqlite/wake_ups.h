@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 
 #include <perdure/clock.h>
@@ -34,14 +35,14 @@ class WakeUps {
   // Ends all waits.
   void interrupt() noexcept;
 
-  // Looks until `look` is satisfied (true) or the deadline has passed or interrupt() was called (false). `look` sees
-  // the store and says when time alone may change its answer.
+  // Looks until `look` is satisfied (true) or the deadline has passed, interrupt() was called or it is to stop (false).
+  // `look` sees the store and says when time alone may change its answer.
   struct Look {
     bool satisfied = false;
     std::optional<Timestamp> again_at;
   };
   [[nodiscard]] bool wait(std::size_t first_topic, std::size_t second_topic, Timestamp deadline,
-                          const std::function<Look()>& look);
+                          const std::function<Look()>& look, const std::stop_token& stop = {});
 
  private:
   struct Topic {

@@ -25,7 +25,7 @@ ProviderError queued_already(const MessageRecord& activity) {
 
 WorkBatch Store::fetch_activities(const WorkFetch& fetch) {
   WorkBatch batch{.now = now_, .items = {}};
-  for (const ReadyActivity& ready : ready_activities(connection_, fetch, now_)) {
+  for (const ReadyActivity& ready : ready_activities(connection_, fetch, now_).rows) {
     WorkItem item = lock_activity(ready.id, fetch.lock_timeout, ready.expired);
     if (ready.session && !ready.expired) claim_session(*ready.session, *fetch.session);
     batch.items.push_back(std::move(item));
@@ -95,17 +95,22 @@ ProviderResult<void> Store::abandon_activity(const Abandon& abandon) {
   const bool take_back = abandon.ignore_attempt && activity->attempts > 0;
   connection_.run(sql::kUnlockActivity, activity->id, activity->attempts - (take_back ? 1U : 0U),
                   shifted(now_, abandon.delay));
-  changes_.activities = true;
-  nothing_waits_for_.reset();
+  worth_a_look();
   return {};
 }
 
 ProviderResult<Timestamp> Store::renew_activity(const LockToken& token, Milliseconds extend_for) {
   const std::optional<LockedActivity> activity = find_locked(token);
   if (!activity || !holds_lock(*activity)) return lock_lost("renewed activity");
-  connection_.run(sql::kRenewActivity, activity->id, shifted(now_, extend_for));
   use_session(activity->session);
-  return shifted(now_, extend_for);
+  return extend_lock(*activity, extend_for);
+}
+
+Timestamp Store::extend_lock(const LockedActivity& activity, Milliseconds extend_for) {
+  const Timestamp until = shifted(now_, extend_for);
+  connection_.run(sql::kRenewActivity, activity.id, until);
+  if (until < activity.ready_at) worth_a_look();
+  return until;
 }
 
 ProviderResult<Timestamp> Store::heartbeat(const Heartbeat& heartbeat) {
@@ -114,8 +119,7 @@ ProviderResult<Timestamp> Store::heartbeat(const Heartbeat& heartbeat) {
   if (heartbeat.details) connection_.run(sql::kStoreDetails, activity->id, blob(heartbeat.details));
   use_session(activity->session);
   if (!heartbeat.extend_for) return activity->ready_at;
-  connection_.run(sql::kRenewActivity, activity->id, shifted(now_, *heartbeat.extend_for));
-  return shifted(now_, *heartbeat.extend_for);
+  return extend_lock(*activity, *heartbeat.extend_for);
 }
 
 ProviderResult<void> Store::enqueue_activity(const MessageRecord& activity) {
@@ -140,8 +144,7 @@ LockName Store::insert_activity(std::int64_t key, const MessageRecord& activity,
     token = lock.secret;
     process = process_;
   } else {
-    nothing_waits_for_.reset();
-    changes_.activities = true;
+    worth_a_look();
   }
   try {
     connection_.run(sql::kInsertActivity, key, activity.execution, activity.activity_id, activity.name, activity.tag,
@@ -157,7 +160,13 @@ LockName Store::insert_activity(std::int64_t key, const MessageRecord& activity,
 }
 
 void Store::claim_session(const std::string& session, const SessionFetch& fetch) {
-  connection_.run(sql::kClaimSession, session, fetch.owner, shifted(now_, fetch.lock_timeout), now_, process_);
+  const Timestamp until = shifted(now_, fetch.lock_timeout);
+  {
+    // Its owner's other workers may take more of a session that is new; all may take it if it ends sooner.
+    Query before = connection_.query(sql::kLoadSession, session);
+    if (!before.step() || before.time(1) <= now_ || before.time(1) > until) worth_a_look();
+  }
+  connection_.run(sql::kClaimSession, session, fetch.owner, until, now_, process_);
 }
 
 void Store::use_session(const std::optional<std::string>& session) {
@@ -166,11 +175,13 @@ void Store::use_session(const std::optional<std::string>& session) {
 
 std::size_t Store::renew_sessions(std::span<const std::string> owners, Milliseconds extend_for,
                                   Milliseconds idle_timeout) {
+  const Timestamp until = shifted(now_, extend_for);
+  const Timestamp used_after = shifted(now_, -idle_timeout);
   std::size_t renewed = 0;
   for (const std::string& owner : std::set<std::string>(owners.begin(), owners.end())) {
-    renewed += static_cast<std::size_t>(connection_.run(
-        "UPDATE sessions SET locked_until = ?3 WHERE owner = ?1 AND locked_until > ?2 AND last_use > ?4", owner, now_,
-        shifted(now_, extend_for), shifted(now_, -idle_timeout)));
+    // Given up, or held for less long than those who wait were told.
+    if (connection_.query(sql::kHasLongerSession, owner, until, used_after).step()) worth_a_look();
+    renewed += static_cast<std::size_t>(connection_.run(sql::kRenewSessions, owner, now_, until, used_after));
   }
   return renewed;
 }

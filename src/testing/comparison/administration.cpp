@@ -93,25 +93,79 @@ void compare_as_client(Run& run, const std::string& instance) {
            [&](Provider& store, Side) { return store.read_stats(instance); });
 }
 
-// Page after page of the list, up to `most` pages.
-void compare_pages(Run& run, const InstanceFilter& filter, std::size_t limit, std::size_t most) {
+void compare_snapshot(Run& run, const std::string& instance) {
+  run.call_admin([&] { return Fields("read_key_value_snapshot").add("of", instance).text(); },
+                 [&](ProviderAdmin& admin, Side) { return admin.read_key_value_snapshot(instance); });
+}
+
+// Page after page of a list, up to `most` pages. list(admin, cursor) is the call, meanwhile() happens between two
+// pages: the cursors must survive it.
+template <class List, class Meanwhile>
+void compare_pages(Run& run, const Fields& call, std::size_t most, List list, Meanwhile meanwhile) {
   Both<std::string> cursors;
   for (std::size_t page = 0; page < most; ++page) {
-    const auto answers = run.call_admin(
-        [&] { return Fields("list_instances").add("", filter).add("limit", limit).add("cursor", cursors[0]).text(); },
-        [&](ProviderAdmin& admin, Side side) {
-          InstanceQuery query;
-          query.filter = filter;
-          query.limit = limit;
-          query.cursor = cursors[side];
-          return admin.list_instances(query);
-        });
+    const auto answers = run.call_admin([&] { return Fields(call).add("cursor", cursors[0]).text(); },
+                                        [&](ProviderAdmin& admin, Side side) { return list(admin, cursors[side]); });
     if (!answers[0] || answers[0]->next.empty()) return;
     cursors = {answers[0]->next, answers[1]->next};
-    // The cursor must survive what happens between two pages.
-    if (run.dice().chance(20)) enqueue_start(run);
-    if (run.dice().chance(3)) delete_instance(run);
+    meanwhile();
   }
+}
+
+constexpr std::size_t kMostPages = 8;
+
+void compare_instance_pages(Run& run, std::size_t limit) {
+  const InstanceFilter filter = Invention(run).instance_filter();
+  compare_pages(
+      run, Fields("list_instances").add("", filter).add("limit", limit), kMostPages,
+      [&](ProviderAdmin& admin, const std::string& cursor) {
+        return admin.list_instances({.filter = filter, .limit = limit, .cursor = cursor});
+      },
+      [&] {
+        if (run.dice().chance(20)) enqueue_start(run);
+        if (run.dice().chance(3)) delete_instance(run);
+      });
+}
+
+void compare_activity_pages(Run& run, const std::optional<std::string>& instance, std::size_t limit) {
+  compare_pages(
+      run, Fields("list_activities").add("of", instance).add("limit", limit), kMostPages,
+      [&](ProviderAdmin& admin, const std::string& cursor) {
+        return admin.list_activities({.instance = instance, .limit = limit, .cursor = cursor});
+      },
+      // Nothing that queues one: whether a later page shows it is open.
+      [&] {
+        if (run.dice().chance(20)) ack_work(run);
+        if (run.dice().chance(10)) abandon_work(run);
+        if (run.dice().chance(2)) delete_instance(run);
+      });
+}
+
+void compare_start_pages(Run& run, std::size_t limit) {
+  compare_pages(
+      run, Fields("list_queued_starts").add("limit", limit), kMostPages,
+      [&](ProviderAdmin& admin, const std::string& cursor) {
+        return admin.list_queued_starts({.limit = limit, .cursor = cursor});
+      },
+      [&] {
+        if (run.dice().chance(30)) enqueue_start(run);
+        if (run.dice().chance(10)) delete_instance(run);
+      });
+}
+
+// Queries that must be refused.
+void compare_bad_cursors(Run& run) {
+  const std::string cursor = run.dice().one_of<std::string>({"nonsense", "?", " ", "order-1"});
+  const auto described = [&](const char* method) { return Fields(method).add("cursor", cursor).text(); };
+  run.call_admin(
+      [&] { return described("list_instances"); },
+      [&](ProviderAdmin& admin, Side) { return admin.list_instances({.filter = {}, .limit = 10, .cursor = cursor}); });
+  run.call_admin([&] { return described("list_activities"); },
+                 [&](ProviderAdmin& admin, Side) {
+                   return admin.list_activities({.instance = {}, .limit = 10, .cursor = cursor});
+                 });
+  run.call_admin([&] { return described("list_queued_starts"); },
+                 [&](ProviderAdmin& admin, Side) { return admin.list_queued_starts({.limit = 10, .cursor = cursor}); });
 }
 
 }  // namespace
@@ -119,7 +173,7 @@ void compare_pages(Run& run, const InstanceFilter& filter, std::size_t limit, st
 void look(Run& run) {
   Invention invention(run);
   const std::string instance = run.dice().chance(5) ? std::string("unknown") : invention.instance();
-  switch (run.dice().below(8)) {
+  switch (run.dice().below(9)) {
     case 0:
       return compare_info(run, instance);
     case 1:
@@ -138,21 +192,27 @@ void look(Run& run) {
     case 6:
       compare_executions(run, instance);
       return;
+    case 7:
+      return compare_snapshot(run, instance);
     default:
       return compare_nodes(run);
   }
 }
 
 void list_pages(Run& run) {
-  const InstanceFilter filter = Invention(run).instance_filter();
   const std::size_t limit = run.dice().chance(3) ? 0 : run.dice().between(1, 4);
-  if (run.dice().chance(5)) {
-    InstanceQuery query;
-    query.cursor = run.dice().one_of<std::string>({"nonsense", "?", " ", "order-1"});
-    run.call_admin([&] { return Fields("list_instances").add("cursor", query.cursor).text(); },
-                   [&](ProviderAdmin& admin, Side) { return admin.list_instances(query); });
+  if (run.dice().chance(5)) compare_bad_cursors(run);
+  switch (run.dice().below(3)) {
+    case 0:
+      return compare_instance_pages(run, limit);
+    case 1: {
+      std::optional<std::string> instance;
+      if (run.dice().chance(50)) instance = Invention(run).instance();
+      return compare_activity_pages(run, instance, limit);
+    }
+    default:
+      return compare_start_pages(run, limit);
   }
-  compare_pages(run, filter, limit, 8);
 }
 
 void delete_instance(Run& run) {
@@ -218,8 +278,13 @@ void compare_visible_state(Run& run) {
   compare_nodes(run);
   run.call_admin([] { return std::string("list_instances"); },
                  [](ProviderAdmin& admin, Side) { return admin.list_instances({}); });
+  run.call_admin([] { return std::string("list_activities"); },
+                 [](ProviderAdmin& admin, Side) { return admin.list_activities({}); });
+  run.call_admin([] { return std::string("list_queued_starts"); },
+                 [](ProviderAdmin& admin, Side) { return admin.list_queued_starts({}); });
   for (const std::string& instance : instance_ids()) {
     compare_as_client(run, instance);
+    compare_snapshot(run, instance);
     compare_info(run, instance);
     compare_children(run, instance);
     compare_tree(run, instance);

@@ -63,15 +63,13 @@ void wait_for_change(Run& run) {
 
 void change_nodes(Run& run) {
   Invention invention(run);
-  NodeInfo node;
-  node.id = run.dice().one_of<std::string>({"node-1", "node-2", "Node-1", ""});
+  const std::string id = run.dice().one_of<std::string>({"node-1", "node-2", "Node-1", ""});
   if (run.dice().chance(40)) {
-    run.call([&] { return Fields("remove_node").add("id", node.id).text(); },
-             [&](Provider& store, Side) { return store.remove_node(node.id); });
+    run.call([&] { return Fields("remove_node").add("id", id).text(); },
+             [&](Provider& store, Side) { return store.remove_node(id); });
     return;
   }
-  node.engine_version = invention.version().value_or(SemanticVersion{0, 0, 1});
-  node.filter = invention.capability_filter();
+  const NodeInfo node = invention.node(id);
   run.call([&] { return Fields("register_node").add("", node).text(); },
            [&](Provider& store, Side) { return store.register_node(node); });
 }

@@ -27,11 +27,11 @@ constexpr std::array kOperations{
     Operation{12, comparison::fetch_work},      Operation{9, comparison::ack_work},
     Operation{4, comparison::abandon_work},     Operation{2, comparison::renew_work},
     Operation{3, comparison::heartbeat},        Operation{3, comparison::enqueue_activities},
-    Operation{2, comparison::renew_sessions},   Operation{2, comparison::cleanup_sessions},
+    Operation{3, comparison::renew_sessions},   Operation{2, comparison::cleanup_sessions},
     Operation{5, comparison::read_as_client},   Operation{4, comparison::wait_for_work},
     Operation{3, comparison::wait_for_change},  Operation{2, comparison::change_nodes},
     Operation{12, comparison::move_time},       Operation{6, comparison::look},
-    Operation{2, comparison::list_pages},       Operation{1, comparison::delete_instance},
+    Operation{5, comparison::list_pages},       Operation{1, comparison::delete_instance},
     Operation{1, comparison::delete_several},   Operation{2, comparison::prune},
     Operation{1, comparison::append_history},
 };

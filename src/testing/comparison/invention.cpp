@@ -12,7 +12,7 @@ namespace {
 const std::vector<std::string> kOrchestrations{"Flow", "Order", "flow"};
 const std::vector<std::string> kActivities{"Work", "Charge", "Ship"};
 const std::vector<std::string> kOwners{"owner-a", "owner-b"};
-const std::vector<std::string> kSessions{"s1", "s2", "s3"};
+const std::vector<std::string> kSessions{"s1", "s2", "s3", "s4"};
 const std::vector<std::string> kTags{"gpu", "GPU"};
 
 }  // namespace
@@ -143,11 +143,25 @@ WorkFetch Invention::work_fetch() {
     fetch.session.emplace();
     fetch.session->owner = owner();
     fetch.session->lock_timeout = lease();
-    if (dice_.chance(40)) fetch.session->max_new_sessions = dice_.below(3);
+    if (dice_.chance(60)) fetch.session->max_sessions = dice_.below(4);
   }
   fetch.filter = capability_filter();
   fetch.suspects = suspects();
   return fetch;
+}
+
+NodeInfo Invention::node(const std::string& id) {
+  NodeInfo node;
+  node.id = id;
+  node.engine_version = version().value_or(SemanticVersion{0, 0, 1});
+  node.filter = capability_filter();
+  node.tags = tags();
+  for (std::size_t left = dice_.below(3); left > 0; --left) {
+    node.orchestrations.push_back(
+        {.name = orchestration(), .version = version().value_or(SemanticVersion{10, 20, 30})});
+  }
+  for (std::size_t left = dice_.below(3); left > 0; --left) node.activities.push_back(activity_name());
+  return node;
 }
 
 InstanceFilter Invention::instance_filter() {

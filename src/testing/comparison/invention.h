@@ -34,6 +34,7 @@ class Invention {
   [[nodiscard]] SuspectRule suspects();
   [[nodiscard]] OrchestrationFetch instance_fetch();
   [[nodiscard]] WorkFetch work_fetch();
+  [[nodiscard]] NodeInfo node(const std::string& id);
   [[nodiscard]] InstanceFilter instance_filter();
   [[nodiscard]] PruneOptions prune_options();
 

@@ -76,7 +76,7 @@ std::string text_of(const SessionFetch& session) {
   return Fields("session")
       .add("owner", session.owner)
       .add("lock", session.lock_timeout)
-      .add("new", session.max_new_sessions)
+      .add("most", session.max_sessions)
       .text();
 }
 
@@ -321,84 +321,19 @@ std::string text_of(const InstanceStats& stats) {
       .text();
 }
 
+std::string text_of(const OrchestrationVersion& code) {
+  return Fields("code").add("name", code.name).add("version", code.version).text();
+}
+
 std::string text_of(const NodeInfo& node) {
   return Fields("node")
       .add("id", node.id)
       .add("engine", node.engine_version)
       .add("filter", node.filter)
+      .add("tags", node.tags)
+      .add("orchestrations", node.orchestrations)
+      .add("activities", node.activities)
       .add("registered", node.registered_at)
-      .text();
-}
-
-std::string text_of(const InstanceInfo& info) {
-  return Fields("instance")
-      .add("id", info.id)
-      .add("name", info.name)
-      .add("version", info.version)
-      .add("execution", info.execution_id)
-      .add("status", info.status)
-      .add("output", info.output)
-      .add("parent", info.parent)
-      .add("pin", info.pinned_version)
-      .add("created", info.created_at)
-      .add("updated", info.updated_at)
-      .add("completed", info.completed_at)
-      .text();
-}
-
-std::string text_of(const ExecutionInfo& info) {
-  return Fields("execution")
-      .add("id", info.execution_id)
-      .add("status", info.status)
-      .add("output", info.output)
-      .add("pin", info.pinned_version)
-      .add("started", info.started_at)
-      .add("completed", info.completed_at)
-      .add("events", info.events)
-      .text();
-}
-
-std::string text_of(const InstancePage& page) {
-  return Fields("page").add("instances", page.instances).add("more", !page.next.empty()).text();
-}
-
-std::string text_of(const SystemMetrics& metrics) {
-  return Fields("metrics")
-      .add("instances", metrics.instances)
-      .add("executions", metrics.executions)
-      .add("events", metrics.events)
-      .add("running", metrics.running)
-      .add("completed", metrics.completed)
-      .add("failed", metrics.failed)
-      .add("cancelled", metrics.cancelled)
-      .add("terminated", metrics.terminated)
-      .text();
-}
-
-std::string text_of(const QueueDepths& depths) {
-  return Fields("queues")
-      .add("messages", depths.messages)
-      .add("delayed", depths.delayed_messages)
-      .add("activities", depths.activities)
-      .add("locked", depths.locked_activities)
-      .add("delayed activities", depths.delayed_activities)
-      .text();
-}
-
-std::string text_of(const DeleteResult& result) {
-  return Fields("deleted")
-      .add("instances", result.instances)
-      .add("executions", result.executions)
-      .add("events", result.events)
-      .add("messages", result.messages)
-      .text();
-}
-
-std::string text_of(const PruneResult& result) {
-  return Fields("pruned")
-      .add("instances", result.instances)
-      .add("executions", result.executions)
-      .add("events", result.events)
       .text();
 }
 

@@ -58,12 +58,20 @@ namespace perdure::testing::comparison {
 [[nodiscard]] std::string text_of(const InstanceStatus& status);
 [[nodiscard]] std::string text_of(const CustomStatus& status);
 [[nodiscard]] std::string text_of(const InstanceStats& stats);
+[[nodiscard]] std::string text_of(const OrchestrationVersion& code);
 [[nodiscard]] std::string text_of(const NodeInfo& node);
+
+// ---- Answers to operators (text_admin.cpp) ----
+
 [[nodiscard]] std::string text_of(const InstanceInfo& info);
 [[nodiscard]] std::string text_of(const ExecutionInfo& info);
 [[nodiscard]] std::string text_of(const InstancePage& page);
 [[nodiscard]] std::string text_of(const SystemMetrics& metrics);
 [[nodiscard]] std::string text_of(const QueueDepths& depths);
+[[nodiscard]] std::string text_of(const QueuedActivity& activity);
+[[nodiscard]] std::string text_of(const ActivityPage& page);
+[[nodiscard]] std::string text_of(const QueuedStart& start);
+[[nodiscard]] std::string text_of(const StartPage& page);
 [[nodiscard]] std::string text_of(const DeleteResult& result);
 [[nodiscard]] std::string text_of(const PruneResult& result);
 

@@ -120,7 +120,7 @@ void renew_sessions(Run& run) {
   std::vector<std::string> owners;
   Invention invention(run);
   for (std::size_t left = run.dice().below(4); left > 0; --left) owners.push_back(invention.owner());
-  const Milliseconds extend_for = invention.lease();
+  const Milliseconds extend_for = run.dice().chance(25) ? Milliseconds{0} : invention.lease();  // 0: given up
   const Milliseconds idle = invention.lease();
   run.call(
       [&] { return Fields("renew_sessions").add("owners", owners).add("for", extend_for).add("idle", idle).text(); },

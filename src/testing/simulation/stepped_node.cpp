@@ -1,6 +1,7 @@
 #include "testing/simulation/stepped_node.h"
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -17,8 +18,15 @@ using runtime::RunId;
 using runtime::WithdrawnActivity;
 
 struct SteppedNode::Inbox {
+  using Report = std::function<void(runtime::WorkerDispatcher&, Timestamp)>;
+
+  void add(Report report) {
+    const std::scoped_lock lock(mutex);
+    reports.push_back(std::move(report));
+  }
+
   std::mutex mutex;
-  std::vector<std::pair<RunId, ActivityOutcome>> ended;
+  std::vector<Report> reports;
 };
 
 SteppedNode::SteppedNode(const std::shared_ptr<Provider>& store, Registry registry, const RuntimeOptions& options,
@@ -78,12 +86,12 @@ void SteppedNode::stop_activities() {
 
 void SteppedNode::collect() {
   const Timestamp now = store_->now();
-  std::vector<std::pair<RunId, ActivityOutcome>> ended;
+  std::vector<Inbox::Report> reports;
   {
     const std::scoped_lock lock(inbox_->mutex);
-    ended.swap(inbox_->ended);
+    reports.swap(inbox_->reports);
   }
-  for (auto& [run, outcome] : ended) activities_.ended(run, std::move(outcome), now);
+  for (const Inbox::Report& report : reports) report(activities_, now);
   while (auto request = orchestrations_.next(now)) {
     if (auto* await = std::get_if<orchestration::Await>(&request->body)) {
       await_turns_ = AwaitTurns{request->id, std::move(*await)};
@@ -130,27 +138,34 @@ bool SteppedNode::answer_awaits(bool all) {
 }
 
 void SteppedNode::carry_out(orchestration::Request request) {
-  const bool ends_waits = std::holds_alternative<orchestration::EndWaits>(request.body);
+  const bool ends_wait = std::holds_alternative<orchestration::EndWait>(request.body);
   auto answer = orchestration::perform(provider_, *turns_, std::move(request.body));
   orchestrations_.answer(request.id, std::move(answer), store_->now());
-  if (ends_waits) answer_awaits(true);
+  if (ends_wait) answer_awaits(true);
 }
 
 void SteppedNode::carry_out(worker::Request request) {
-  const bool ends_waits = std::holds_alternative<worker::EndWaits>(request.body);
+  const bool ends_wait = std::holds_alternative<worker::EndWait>(request.body);
   auto answer = worker::perform(provider_, *this, std::move(request.body));
   activities_.answer(request.id, std::move(answer), store_->now());
-  if (ends_waits) answer_awaits(true);
+  if (ends_wait) answer_awaits(true);
 }
 
 // The whole function is one step: it runs here, and is over when this returns, unless it is asynchronous.
 void SteppedNode::carry_out(Started started) {
   const RunId run = started.start.run;
-  const auto call = std::make_shared<detail::ActivityCall>(std::move(started.start.about), store_, logger_,
-                                                           [inbox = inbox_, run](ActivityOutcome outcome) {
-                                                             const std::scoped_lock lock(inbox->mutex);
-                                                             inbox->ended.emplace_back(run, std::move(outcome));
-                                                           });
+  const auto call = std::make_shared<detail::ActivityCall>(
+      std::move(started.start.about), store_, logger_,
+      detail::ActivityCall::Reports{
+          .ended =
+              [inbox = inbox_, run](const ActivityOutcome& outcome) {
+                inbox->add([run, outcome](auto& dispatcher, Timestamp now) { dispatcher.ended(run, outcome, now); });
+              },
+          .heartbeat =
+              [inbox = inbox_, run](const Payload& details) {
+                inbox->add(
+                    [run, details](auto& dispatcher, Timestamp now) { dispatcher.heartbeat(run, details, now); });
+              }});
   calls_[run] = call;
   (*started.start.handler)(call, started.start.input);
   collect();

@@ -92,13 +92,13 @@ void an_expired_activity_claims_no_session(ProviderFactory& factory) {
   scene.enqueue_activity(in_session(timed(activity("a", 3)), "t"));
   scene.advance(kTimeout);
   WorkFetch full = as_worker("A");
-  full.session->max_new_sessions = 0;
+  full.session->max_sessions = 0;
   expect_equal(scene.fetch_work(full).record.activity_id, EventId{3}, "the activity");
   // Nor does it use that right up.
   scene.enqueue_activity(in_session(timed(activity("a", 4)), "t"));
   scene.advance(kTimeout);
   scene.enqueue_activity(in_session(activity("a", 5), "u"));
-  full.session->max_new_sessions = 1;
+  full.session->max_sessions = 1;
   expect_equal(activity_ids_of(fetch_activities(scene, 10, full)), std::vector<EventId>{4, 5}, "the activities");
 }
 

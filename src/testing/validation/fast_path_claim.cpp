@@ -194,7 +194,7 @@ void a_claim_claims_no_more_sessions_than_allowed(ProviderFactory& factory) {
   Scene scene(factory);
   if (!supported(scene)) return;
   WorkFetch claim = up_to(10, as_worker("A"));
-  claim.session->max_new_sessions = 1;
+  claim.session->max_sessions = 1;
   const CommitAnswer answer = create_claiming(scene, "a",
                                               {in_session(activity("a", 2), "s"), in_session(activity("a", 3), "t"),
                                                in_session(activity("a", 4), "s"), activity("a", 5)},
@@ -202,10 +202,27 @@ void a_claim_claims_no_more_sessions_than_allowed(ProviderFactory& factory) {
   expect_equal(indices_of(answer), Indices{0, 2, 3}, "what was claimed");
   expect_equal(left_for(scene, as_worker("B")), std::vector<EventId>{3}, "what is left for B");
   // At capacity: only what the owner holds.
-  claim.session->max_new_sessions = 0;
   const CommitAnswer full =
       create_claiming(scene, "b", {in_session(activity("b", 2), "u"), in_session(activity("b", 3), "s")}, claim);
   expect_equal(indices_of(full), Indices{1}, "what was claimed at capacity");
+}
+
+void a_claim_counts_what_its_owner_holds(ProviderFactory& factory) {
+  Scene scene(factory);
+  if (!supported(scene)) return;
+  scene.enqueue_activity(in_session(activity("z", 9), "s"));
+  scene.ack_work(scene.fetch_work(as_worker("A", Milliseconds{1'000})));
+  WorkFetch claim = up_to(10, as_worker("A", Milliseconds{1'000}));
+  claim.session->max_sessions = 2;
+  const std::vector<MessageRecord> activities{in_session(activity("a", 2), "t"), in_session(activity("a", 3), "u"),
+                                              in_session(activity("a", 4), "s")};
+  expect_equal(indices_of(create_claiming(scene, "a", activities, claim)), Indices{0, 2}, "what was claimed");
+  // What is beyond the owner's capacity is not ahead of what it can take; with capacity again it is.
+  expect_equal(indices_of(create_claiming(scene, "b", {in_session(activity("b", 2), "t")}, claim)), Indices{0},
+               "what was claimed past an activity beyond capacity");
+  scene.advance(Milliseconds{1'000});
+  expect_equal(indices_of(create_claiming(scene, "c", {in_session(activity("c", 2), "t")}, claim)), Indices{},
+               "what was claimed when sessions had lapsed");
 }
 
 void what_is_withdrawn_at_once_is_not_claimed(ProviderFactory& factory) {
@@ -305,6 +322,7 @@ ValidationTests fast_path_claim_tests() {
       {"fast_path_claim", "a_claim_claims_sessions", &a_claim_claims_sessions},
       {"fast_path_claim", "a_claim_claims_no_more_sessions_than_allowed",
        &a_claim_claims_no_more_sessions_than_allowed},
+      {"fast_path_claim", "a_claim_counts_what_its_owner_holds", &a_claim_counts_what_its_owner_holds},
       {"fast_path_claim", "what_is_withdrawn_at_once_is_not_claimed", &what_is_withdrawn_at_once_is_not_claimed},
       {"fast_path_claim", "a_repeated_commit_claims_nothing_again", &a_repeated_commit_claims_nothing_again},
       {"fast_path_claim", "a_commit_that_fails_claims_nothing", &a_commit_that_fails_claims_nothing},

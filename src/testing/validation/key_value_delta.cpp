@@ -137,6 +137,41 @@ void continuing_as_new_merges(ProviderFactory& factory) {
   expect(read_snapshot(scene, "a") == expected, "the snapshot is another");
 }
 
+// A snapshot is what the next turn begins with. Between two executions that is what the next one begins with.
+void operators_see_the_snapshot_of_the_next_turn(ProviderFactory& factory) {
+  Scene scene(factory);
+  const auto seen = [&scene] { return take(scene.admin().read_key_value_snapshot("a")); };
+  const auto entry = [](const std::string& key, const std::string& value) {
+    return KeyValue{.key = key, .value = value, .updated_at = written_at()};
+  };
+  expect(seen().empty(), "an unknown instance has a snapshot");
+  scene.enqueue_start("a");
+  expect(seen().empty(), "a start that is queued has a snapshot");
+  scene.ack(scene.first_commit_of(scene.fetch()));
+  write(scene, "a", {set("l", "1"), set("k", "1")});
+  expect(seen().empty(), "the first execution sees its own writes");
+
+  scene.turn("a", [&](TurnCommit& commit) {
+    commit.key_values = {set("k", "2")};
+    commit.status = StatusChange{.status = ExecutionStatus::kContinuedAsNew, .output = {}};
+    commit.messages.push_back(continue_message("a"));
+  });
+  const std::vector<KeyValue> left{entry("k", "2"), entry("l", "1")};
+  expect(seen() == left, "the snapshot for the continuation is another");
+  const OrchestrationItem next = scene.fetch();
+  expect(next.history->key_values == left, "the continuation is given another snapshot");
+  TurnCommit first = scene.first_commit_of(next);
+  first.execution_id = next.execution_id + 1;
+  first.key_values = {clear_all(), set("k", "3")};
+  scene.ack(first);
+  expect(seen() == left, "the second execution sees its own writes");
+
+  scene.end("a");
+  expect(seen() == std::vector<KeyValue>{entry("k", "3")}, "the snapshot after the end is another");
+  take(scene.admin().delete_instance("a", false));
+  expect(seen().empty(), "an instance that was deleted has a snapshot");
+}
+
 void after_the_merge_nothing_lies_over_the_store(ProviderFactory& factory) {
   Scene scene(factory);
   create_with_past_values(scene, "a", {set("k", "1")});
@@ -198,6 +233,7 @@ ValidationTests key_value_delta_tests() {
       {"key_value_delta", "clear_all_hides_only_what_was_there", &clear_all_hides_only_what_was_there},
       {"key_value_delta", "the_end_merges", &the_end_merges},
       {"key_value_delta", "continuing_as_new_merges", &continuing_as_new_merges},
+      {"key_value_delta", "operators_see_the_snapshot_of_the_next_turn", &operators_see_the_snapshot_of_the_next_turn},
       {"key_value_delta", "after_the_merge_nothing_lies_over_the_store", &after_the_merge_nothing_lies_over_the_store},
       {"key_value_delta", "a_status_that_ends_nothing_does_not_merge", &a_status_that_ends_nothing_does_not_merge},
       {"key_value_delta", "deleting_removes_what_the_current_execution_wrote",

@@ -47,6 +47,7 @@ Values read(Scene& scene, const std::string& instance, Where where) {
 }
 
 Values read_snapshot(Scene& scene, const std::string& instance, Where where) {
+  const std::vector<KeyValue> seen_by_operators = take(scene.admin(where).read_key_value_snapshot(instance), where);
   const OrchestrationItem item = scene.wake(instance, where);
   expect(item.history.has_value(), "the fetch brought no history", where);
   const std::vector<KeyValue>& entries = item.history->key_values;
@@ -55,6 +56,7 @@ Values read_snapshot(Scene& scene, const std::string& instance, Where where) {
          "the snapshot is not in order of the keys", where);
   const StoredHistory later = take(scene.store().read_history(item.token, 0), where);
   expect(later.key_values == entries, "read_history() gives another snapshot than the fetch", where);
+  expect(seen_by_operators == entries, "read_key_value_snapshot() gives another snapshot than the fetch", where);
   scene.ack(scene.commit_of(item), where);
   return values_of(entries, where);
 }

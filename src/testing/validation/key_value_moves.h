@@ -22,7 +22,7 @@ void write(Scene& scene, const std::string& instance, const std::vector<KeyValue
            Where where = Where::current());
 // What a client reads, all at once; each key read alone must agree.
 [[nodiscard]] Values read(Scene& scene, const std::string& instance, Where where = Where::current());
-// What the next turn begins with. The turn is taken and changes nothing.
+// What the next turn begins with, which is also what operators are shown. The turn is taken and changes nothing.
 [[nodiscard]] Values read_snapshot(Scene& scene, const std::string& instance, Where where = Where::current());
 
 }  // namespace perdure::testing

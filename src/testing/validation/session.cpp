@@ -4,6 +4,7 @@
 
 #include "testing/validation/moves.h"
 #include "testing/validation/scene.h"
+#include "testing/validation/session_moves.h"
 #include "testing/validation/suite.h"
 #include "testing/validation/threads.h"
 
@@ -14,24 +15,14 @@ namespace {
 constexpr Milliseconds kShort{1'000};
 constexpr Milliseconds kLong{30'000};
 
-// Activities `first` to `last` of a session.
-void enqueue_in_session(Scene& scene, const std::string& session, EventId first, EventId last) {
-  for (EventId id = first; id <= last; ++id) scene.enqueue_activity(in_session(activity("a", id), session));
-}
-
 WorkFetch worker(const std::string& owner, Milliseconds item_lock, Milliseconds session_lock) {
   WorkFetch options = as_worker(owner, session_lock);
   options.lock_timeout = item_lock;
   return options;
 }
 
-std::vector<EventId> fetched_ids(Scene& scene, const WorkFetch& options, Where where = Where::current()) {
-  return activity_ids_of(fetch_activities(scene, 100, options, where));
-}
-
 std::size_t held_by(Scene& scene, const std::string& owner, Where where = Where::current()) {
-  const std::vector<std::string> owners{owner};
-  return take(scene.store().renew_sessions(owners, kLong, kLong), where);
+  return renew_sessions(scene, {owner}, kLong, kLong, where);
 }
 
 void activities_without_a_session_go_to_any_worker(ProviderFactory& factory) {
@@ -247,11 +238,13 @@ void a_fetch_claims_no_more_sessions_than_allowed(ProviderFactory& factory) {
   enqueue_in_session(scene, "u", 5, 5);
   scene.enqueue_activity(activity("a", 6));
   WorkFetch one = as_worker("A");
-  one.session->max_new_sessions = 1;
-  expect_equal(fetched_ids(scene, one), std::vector<EventId>{2, 4, 6}, "what a fetch that may claim one session gets");
+  one.session->max_sessions = 1;
+  expect_equal(fetched_ids(scene, one), std::vector<EventId>{2, 4, 6}, "what an owner who may hold one session gets");
   expect_equal(held_by(scene, "A"), std::size_t{1}, "sessions that A holds");
-  // The bound is of the fetch, not of the owner.
-  expect_equal(fetched_ids(scene, one), std::vector<EventId>{3}, "what the next such fetch gets");
+  // The bound is of the owner, not of the fetch.
+  expect_equal(fetched_ids(scene, one), std::vector<EventId>{}, "what the next such fetch gets");
+  one.session->max_sessions = 2;
+  expect_equal(fetched_ids(scene, one), std::vector<EventId>{3}, "what it gets with room for one more");
   expect_equal(fetched_ids(scene, as_worker("B")), std::vector<EventId>{5}, "what is left for B");
 }
 
@@ -263,14 +256,14 @@ void at_capacity_a_worker_still_serves_what_it_holds(ProviderFactory& factory) {
   enqueue_in_session(scene, "s", 4, 5);
   scene.enqueue_activity(activity("a", 6));
   WorkFetch full = worker("A", kLong, kShort);
-  full.session->max_new_sessions = 0;
+  full.session->max_sessions = 1;
   expect_equal(scene.fetch_work(full).record.activity_id, EventId{4}, "what A gets at capacity");
   expect_equal(fetched_ids(scene, full), std::vector<EventId>{5, 6}, "what A gets then");
-  // What lapsed is held by nobody, so it would be a new one.
+  // What lapsed is held by nobody: it counts no longer, and would be a new one.
   enqueue_in_session(scene, "s", 7, 7);
   scene.advance(kShort);
-  scene.fetch_no_work(full);
-  expect_equal(fetched_ids(scene, as_worker("B")), std::vector<EventId>{3, 7}, "what B gets");
+  expect_equal(fetched_ids(scene, full), std::vector<EventId>{3}, "what A gets when its session has lapsed");
+  expect_equal(fetched_ids(scene, as_worker("B")), std::vector<EventId>{7}, "what B gets");
 }
 
 void a_suspect_that_is_refused_claims_no_session(ProviderFactory& factory) {
@@ -280,7 +273,7 @@ void a_suspect_that_is_refused_claims_no_session(ProviderFactory& factory) {
   enqueue_in_session(scene, "t", 3, 3);
   scene.advance(kShort);
   WorkFetch options = as_worker("B");
-  options.session->max_new_sessions = 1;
+  options.session->max_sessions = 1;
   options.suspects = {.from_attempts = 1, .admit = false};
   expect_equal(fetched_ids(scene, options), std::vector<EventId>{3}, "what is no suspect");
 }

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "testing/validation/scene.h"
+#include "testing/validation/session_moves.h"
 #include "testing/validation/suite.h"
 
 namespace perdure::testing {
@@ -11,15 +12,6 @@ namespace {
 constexpr Milliseconds kShort{1'000};
 constexpr Milliseconds kLong{30'000};
 
-void enqueue_in_session(Scene& scene, const std::string& session, EventId first, EventId last) {
-  for (EventId id = first; id <= last; ++id) scene.enqueue_activity(in_session(activity("a", id), session));
-}
-
-std::size_t renew(Scene& scene, const std::vector<std::string>& owners, Milliseconds extend_for,
-                  Milliseconds idle_timeout, Where where = Where::current()) {
-  return take(scene.store().renew_sessions(owners, extend_for, idle_timeout), where);
-}
-
 std::size_t cleanup(Scene& scene, Where where = Where::current()) {
   return take(scene.store().cleanup_sessions(), where);
 }
@@ -28,39 +20,39 @@ void renewal_counts_the_sessions_of_its_owners(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
   scene.fetch_work(as_worker("A"));
-  expect_equal(renew(scene, {"A"}, kLong, kLong), std::size_t{1}, "sessions of A");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{1}, "sessions of A");
   enqueue_in_session(scene, "t", 3, 3);
   scene.fetch_work(as_worker("A"));
   enqueue_in_session(scene, "u", 4, 4);
   scene.fetch_work(as_worker("B"));
-  expect_equal(renew(scene, {"A"}, kLong, kLong), std::size_t{2}, "sessions of A");
-  expect_equal(renew(scene, {"A", "B", "C"}, kLong, kLong), std::size_t{3}, "sessions of A, B and C");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{2}, "sessions of A");
+  expect_equal(renew_sessions(scene, {"A", "B", "C"}, kLong, kLong), std::size_t{3}, "sessions of A, B and C");
 }
 
 void renewal_leaves_the_sessions_of_others_alone(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
   scene.fetch_work(as_worker("A", kShort));
-  expect_equal(renew(scene, {"B"}, kLong, kLong), std::size_t{0}, "sessions of B");
+  expect_equal(renew_sessions(scene, {"B"}, kLong, kLong), std::size_t{0}, "sessions of B");
   scene.advance(kShort);
   scene.fetch_work(as_worker("B"));
 }
 
 void renewal_without_sessions_renews_nothing(ProviderFactory& factory) {
   Scene scene(factory);
-  expect_equal(renew(scene, {"A"}, kLong, kLong), std::size_t{0}, "sessions of an unknown owner");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{0}, "sessions of an unknown owner");
   enqueue_in_session(scene, "s", 2, 2);
   scene.fetch_work(as_worker("A"));
-  expect_equal(renew(scene, {}, kLong, kLong), std::size_t{0}, "sessions of nobody");
+  expect_equal(renew_sessions(scene, {}, kLong, kLong), std::size_t{0}, "sessions of nobody");
 }
 
 void renewal_skips_idle_sessions(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
   scene.fetch_work(as_worker("A", kShort));
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{0}), std::size_t{0}, "sessions used within no time");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{0}), std::size_t{0}, "sessions used within no time");
   scene.advance(Milliseconds{500});
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{500}), std::size_t{0}, "sessions used within 500 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{500}), std::size_t{0}, "sessions used within 500 ms");
   scene.advance(Milliseconds{500});
   // It was not extended, so it is free.
   scene.fetch_work(as_worker("B"));
@@ -71,8 +63,8 @@ void a_renewal_does_not_count_as_use(ProviderFactory& factory) {
   enqueue_in_session(scene, "s", 2, 2);
   scene.fetch_work(as_worker("A"));
   scene.advance(Milliseconds{500});
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{501}), std::size_t{1}, "sessions used within 501 ms");
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{500}), std::size_t{0}, "sessions used within 500 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{501}), std::size_t{1}, "sessions used within 501 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{500}), std::size_t{0}, "sessions used within 500 ms");
 }
 
 void an_expired_session_is_not_renewed(ProviderFactory& factory) {
@@ -80,7 +72,7 @@ void an_expired_session_is_not_renewed(ProviderFactory& factory) {
   enqueue_in_session(scene, "s", 2, 3);
   scene.fetch_work(as_worker("A", kShort));
   scene.advance(kShort);
-  expect_equal(renew(scene, {"A"}, kLong, kLong), std::size_t{0}, "expired sessions that were renewed");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{0}, "expired sessions that were renewed");
   scene.fetch_work(as_worker("B"));
 }
 
@@ -89,7 +81,7 @@ void renewal_holds_a_session_beyond_its_first_lock(ProviderFactory& factory) {
   enqueue_in_session(scene, "s", 2, 3);
   scene.fetch_work(as_worker("A", kShort));
   scene.advance(Milliseconds{900});
-  expect_equal(renew(scene, {"A"}, kShort, kLong), std::size_t{1}, "sessions of A");
+  expect_equal(renew_sessions(scene, {"A"}, kShort, kLong), std::size_t{1}, "sessions of A");
   scene.advance(kShort - Milliseconds{1});
   scene.fetch_no_work(as_worker("B"));
   scene.advance(Milliseconds{1});
@@ -102,7 +94,7 @@ void a_fetch_counts_as_use(ProviderFactory& factory) {
   scene.fetch_work(as_worker("A"));
   scene.advance(kShort);
   scene.fetch_work(as_worker("A"));
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
 }
 
 void an_ack_counts_as_use(ProviderFactory& factory) {
@@ -111,12 +103,12 @@ void an_ack_counts_as_use(ProviderFactory& factory) {
   const WorkItem item = scene.fetch_work(as_worker("A"));
   const WorkItem dropped = scene.fetch_work(as_worker("A"));
   scene.advance(kShort);
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions used within 200 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions used within 200 ms");
   scene.ack_work(item);
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
   scene.advance(kShort);
   take(scene.store().ack_work_item({.token = dropped.token, .completion = {}}));
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
 }
 
 void renewing_an_activity_counts_as_use(ProviderFactory& factory) {
@@ -125,12 +117,12 @@ void renewing_an_activity_counts_as_use(ProviderFactory& factory) {
   const WorkItem item = scene.fetch_work(as_worker("A"));
   scene.advance(kShort);
   take(scene.store().renew_work_lock(item.token, kLong));
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
   scene.advance(kShort);
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions used within 200 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions used within 200 ms");
   const Heartbeat beat{.token = item.token, .details = {}, .extend_for = {}};
   take(scene.store().heartbeat({&beat, 1}).front());
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
 }
 
 // The session serves the instance, whoever holds it.
@@ -141,10 +133,10 @@ void use_counts_for_whoever_holds_the_session_now(ProviderFactory& factory) {
   scene.advance(kShort);
   scene.fetch_work(as_worker("B"));
   scene.advance(kShort);
-  expect_equal(renew(scene, {"B"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions of B before the ack");
+  expect_equal(renew_sessions(scene, {"B"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions of B before the ack");
   scene.ack_work(old);
-  expect_equal(renew(scene, {"B"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions of B after the ack");
-  expect_equal(renew(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions of A");
+  expect_equal(renew_sessions(scene, {"B"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions of B after the ack");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions of A");
 }
 
 void use_does_not_revive_an_expired_session(ProviderFactory& factory) {
@@ -154,7 +146,7 @@ void use_does_not_revive_an_expired_session(ProviderFactory& factory) {
   scene.advance(kShort);
   take(scene.store().renew_work_lock(item.token, kLong));
   scene.ack_work(item);
-  expect_equal(renew(scene, {"A"}, kLong, kLong), std::size_t{0}, "sessions of A");
+  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{0}, "sessions of A");
   scene.fetch_work(as_worker("B"));
 }
 
@@ -205,7 +197,7 @@ void a_forgotten_session_can_come_back(ProviderFactory& factory) {
   enqueue_in_session(scene, "s", 3, 4);
   scene.fetch_work(as_worker("B"));
   scene.fetch_no_work(as_worker("A"));
-  expect_equal(renew(scene, {"B"}, kLong, kLong), std::size_t{1}, "sessions of B");
+  expect_equal(renew_sessions(scene, {"B"}, kLong, kLong), std::size_t{1}, "sessions of B");
 }
 
 void an_activity_that_was_given_back_stays_in_its_session(ProviderFactory& factory) {
@@ -233,7 +225,7 @@ void an_owner_who_is_named_twice_counts_once(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
   scene.fetch_work(as_worker("A"));
-  expect_equal(renew(scene, {"A", "A"}, kLong, kLong), std::size_t{1}, "sessions that were renewed");
+  expect_equal(renew_sessions(scene, {"A", "A"}, kLong, kLong), std::size_t{1}, "sessions that were renewed");
 }
 
 }  // namespace

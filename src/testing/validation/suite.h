@@ -29,6 +29,7 @@ ValidationTests start_policy_tests();
 
 ValidationTests session_tests();
 ValidationTests session_upkeep_tests();
+ValidationTests session_capacity_tests();
 ValidationTests tag_tests();
 ValidationTests activity_timeout_tests();
 ValidationTests custom_status_tests();
@@ -37,6 +38,8 @@ ValidationTests key_value_delta_tests();
 ValidationTests management_tests();
 ValidationTests measurement_tests();
 ValidationTests paging_tests();
+ValidationTests queued_activity_tests();
+ValidationTests queued_start_tests();
 ValidationTests deletion_tests();
 ValidationTests bulk_deletion_tests();
 ValidationTests prune_tests();

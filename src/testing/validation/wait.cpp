@@ -1,56 +1,14 @@
-// Long polls: what ends a wait, and what must not. Nothing here depends on how fast threads are: a wait that must end
-// is joined, and one that must not end early is judged by what it answers after its deadline.
+// Long polls: what ends a wait, and what must not.
+#include <stop_token>
+
 #include "testing/validation/moves.h"
 #include "testing/validation/suite.h"
 #include "testing/validation/threads.h"
+#include "testing/validation/waiting.h"
 
 namespace perdure::testing {
 
 namespace {
-
-constexpr Milliseconds kLong{1'000'000'000};
-
-WorkWait for_instances(OrchestrationFetch options = {}) {
-  return {.orchestrations = std::move(options), .activities = {}};
-}
-
-WorkWait for_activities(WorkFetch options = {}) {
-  return {.orchestrations = {}, .activities = std::move(options)};
-}
-
-WorkWait for_both() {
-  return {.orchestrations = OrchestrationFetch{}, .activities = WorkFetch{}};
-}
-
-// Waits on another thread, until `timeout` from now.
-class Waiting : public WaitingThread {
- public:
-  Waiting(Scene& scene, WorkWait wait, Milliseconds timeout = kLong)
-      : WaitingThread(scene.store(),
-                      [&store = scene.store(), wait = std::move(wait), deadline = scene.now() + timeout] {
-                        return store.wait_for_work(wait, deadline);
-                      }) {}
-  Waiting(Scene& scene, std::string instance, InstanceChange change, Milliseconds timeout = kLong)
-      : WaitingThread(scene.store(), [&store = scene.store(), instance = std::move(instance),
-                                      change = std::move(change), deadline = scene.now() + timeout] {
-          return store.wait_for_change(instance, change, deadline);
-        }) {}
-};
-
-void expect_true(WaitingThread& waiting, Where where = Where::current()) {
-  expect(waiting.answer(where), "the wait ended without what it waited for", where);
-}
-
-void expect_false(WaitingThread& waiting, Where where = Where::current()) {
-  expect(!waiting.answer(where), "the wait says that there is something", where);
-}
-
-// Whether this wait, begun now, is still going on when its deadline comes.
-void expect_nothing_to_do(Scene& scene, const WorkWait& wait, Where where = Where::current()) {
-  Waiting waiting(scene, wait, Milliseconds{10});
-  scene.advance(Milliseconds{10});
-  expect_false(waiting, where);
-}
 
 // ---- Work ----
 
@@ -58,7 +16,7 @@ void a_wait_for_what_is_there_ends_at_once(ProviderFactory& factory) {
   Scene scene(factory);
   scene.enqueue_start("order");
   scene.enqueue_activity(activity("order", 2));
-  const Timestamp deadline = scene.now() + kLong;
+  const Timestamp deadline = scene.now() + kNoDeadline;
   for (const WorkWait& wait : {for_instances(), for_activities(), for_both()}) {
     expect(take(scene.store().wait_for_work(wait, deadline)), "the work was not seen");
   }
@@ -160,6 +118,29 @@ void a_wait_ends_when_time_makes_work_ready(ProviderFactory& factory) {
   expect_true(activities);
 }
 
+// Whoever waits was told of a later end.
+void a_wait_ends_when_a_lock_gets_shorter(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create_with_activities("order", {activity("order", 2), activity("order", 3)});
+  const OrchestrationItem item = scene.wake("order");
+  const WorkItem renewed = scene.fetch_work();
+  const WorkItem beating = scene.fetch_work();
+  {
+    Waiting instances(scene, for_instances());
+    Waiting activities(scene, for_activities());
+    take(scene.store().renew_orchestration_lock(item.token, Milliseconds{0}));
+    take(scene.store().renew_work_lock(renewed.token, Milliseconds{0}));
+    expect_true(instances);
+    expect_true(activities);
+  }
+  expect_equal(scene.fetch_work().attempt_count, 2U, "the attempt");
+  Waiting waiting(scene, for_activities());
+  const Heartbeat beat{.token = beating.token, .details = {}, .extend_for = Milliseconds{100}};
+  take(scene.store().heartbeat({&beat, 1}).front());
+  scene.advance(Milliseconds{100});
+  expect_true(waiting);
+}
+
 void a_wait_ends_at_its_deadline(ProviderFactory& factory) {
   Scene scene(factory);
   Waiting instances(scene, for_instances(), Milliseconds{500});
@@ -168,7 +149,8 @@ void a_wait_ends_at_its_deadline(ProviderFactory& factory) {
   expect_false(instances);
   expect_false(activities);
   expect(!take(scene.store().wait_for_work(for_both(), scene.now())), "work from nowhere at the deadline");
-  expect(!take(scene.store().wait_for_work(for_both(), scene.now() - kLong)), "work from nowhere after the deadline");
+  expect(!take(scene.store().wait_for_work(for_both(), scene.now() - kNoDeadline)),
+         "work from nowhere after the deadline");
 }
 
 void a_wait_does_not_end_before_its_deadline(ProviderFactory& factory) {
@@ -195,15 +177,29 @@ void a_wait_can_be_ended_from_outside(ProviderFactory& factory) {
   expect_true(later);
 }
 
+void a_wait_that_is_to_stop_ends_even_if_it_has_not_begun(ProviderFactory& factory) {
+  Scene scene(factory);
+  std::stop_source stop;
+  WorkWait wait = for_both();
+  wait.stop = stop.get_token();
+  Waiting waiting(scene, wait);
+  stop.request_stop();
+  scene.store().wake_waiters();
+  expect_false(waiting);
+  expect(!take(scene.store().wait_for_work(wait, scene.now() + kNoDeadline)), "work from nowhere");
+}
+
 void a_wait_for_nothing_ends_at_its_deadline(ProviderFactory& factory) {
   Scene scene(factory);
   scene.enqueue_start("order");
   scene.enqueue_activity(activity("order", 2));
   expect_nothing_to_do(scene, WorkWait{});
-  expect_nothing_to_do(
-      scene,
-      for_activities(
-          {.limit = 1, .lock_timeout = kLong, .tags = TagFilter::none(), .session = {}, .filter = {}, .suspects = {}}));
+  expect_nothing_to_do(scene, for_activities({.limit = 1,
+                                              .lock_timeout = kNoDeadline,
+                                              .tags = TagFilter::none(),
+                                              .session = {},
+                                              .filter = {},
+                                              .suspects = {}}));
 }
 
 void work_that_cannot_be_fetched_does_not_end_a_wait(ProviderFactory& factory) {
@@ -213,7 +209,7 @@ void work_that_cannot_be_fetched_does_not_end_a_wait(ProviderFactory& factory) {
   scene.enqueue(event_message("locked", "x"));
   scene.enqueue(event_message("orphan", "x"));
   scene.enqueue(queue_message("orphan"));
-  scene.enqueue(timer_message("locked", 2, scene.now() + kLong));
+  scene.enqueue(timer_message("locked", 2, scene.now() + kNoDeadline));
   expect_nothing_to_do(scene, for_instances());
   scene.enqueue_activity(activity("locked", 2));
   scene.fetch_work();
@@ -261,7 +257,7 @@ void suspects_that_are_not_admitted_do_not_end_a_wait(ProviderFactory& factory) 
   activities.suspects = rule;
   expect_nothing_to_do(scene, for_instances(instances));
   expect_nothing_to_do(scene, for_activities(activities));
-  expect(take(scene.store().wait_for_work(for_instances(), scene.now() + kLong)), "the instance is not there");
+  expect(take(scene.store().wait_for_work(for_instances(), scene.now() + kNoDeadline)), "the instance is not there");
 }
 
 void no_arrival_is_missed(ProviderFactory& factory) {
@@ -273,7 +269,7 @@ void no_arrival_is_missed(ProviderFactory& factory) {
         take(scene.store().enqueue_activity(activity("order", EventId{2} + static_cast<EventId>(round))));
         continue;
       }
-      expect(take(scene.store().wait_for_work(for_activities(), scene.now() + kLong)), "no activity");
+      expect(take(scene.store().wait_for_work(for_activities(), scene.now() + kNoDeadline)), "no activity");
       const WorkItem work = scene.fetch_work();
       take(scene.store().ack_work_item({.token = work.token, .completion = {}}));
     }
@@ -293,7 +289,7 @@ void a_wait_for_the_end_ends_with_the_instance(ProviderFactory& factory) {
   Waiting waiting(scene, "order", ended());
   scene.end("order", ExecutionStatus::kFailed);
   expect_true(waiting);
-  expect(take(scene.store().wait_for_change("order", ended(), scene.now() + kLong)), "the end was not seen");
+  expect(take(scene.store().wait_for_change("order", ended(), scene.now() + kNoDeadline)), "the end was not seen");
 }
 
 void a_wait_for_an_unknown_instance_waits_for_it(ProviderFactory& factory) {
@@ -372,9 +368,12 @@ ValidationTests wait_tests() {
       {"wait", "a_wait_ends_when_something_is_given_back", &a_wait_ends_when_something_is_given_back},
       {"wait", "a_wait_ends_when_a_commit_leaves_messages", &a_wait_ends_when_a_commit_leaves_messages},
       {"wait", "a_wait_ends_when_time_makes_work_ready", &a_wait_ends_when_time_makes_work_ready},
+      {"wait", "a_wait_ends_when_a_lock_gets_shorter", &a_wait_ends_when_a_lock_gets_shorter},
       {"wait", "a_wait_ends_at_its_deadline", &a_wait_ends_at_its_deadline},
       {"wait", "a_wait_does_not_end_before_its_deadline", &a_wait_does_not_end_before_its_deadline},
       {"wait", "a_wait_can_be_ended_from_outside", &a_wait_can_be_ended_from_outside},
+      {"wait", "a_wait_that_is_to_stop_ends_even_if_it_has_not_begun",
+       &a_wait_that_is_to_stop_ends_even_if_it_has_not_begun},
       {"wait", "a_wait_for_nothing_ends_at_its_deadline", &a_wait_for_nothing_ends_at_its_deadline},
       {"wait", "work_that_cannot_be_fetched_does_not_end_a_wait", &work_that_cannot_be_fetched_does_not_end_a_wait},
       {"wait", "work_that_the_filter_refuses_does_not_end_a_wait", &work_that_the_filter_refuses_does_not_end_a_wait},

@@ -1,0 +1,10 @@
+# Fails unless DOCUMENT quotes every source of the folder SOURCES word for word, each in a block of its own.
+file(READ ${DOCUMENT} document)
+file(GLOB sources ${SOURCES}/*.h ${SOURCES}/*.cpp)
+foreach(source IN LISTS sources)
+  file(READ ${source} text)
+  string(FIND "${document}" "```cpp\n${text}```\n" place)
+  if(place EQUAL -1)
+    message(SEND_ERROR "${DOCUMENT} does not quote ${source} as it is now: copy it into its block there")
+  endif()
+endforeach()

@@ -1,0 +1,103 @@
+// What running activities tell of themselves, and what their silence means; and the sessions that they belong to.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "providers/times.h"
+#include "runtime/worker_dispatcher.h"
+
+namespace perdure::runtime {
+
+// ---- heartbeats ----------------------------------------------------------------------------------------------------
+
+void WorkerDispatcher::heartbeat(RunId id, Payload details, Timestamp now) {
+  const auto found = runs_.find(id);
+  if (found == runs_.end() || !found->second.wanted) return;
+  Run& run = found->second;
+  if (const auto& limit = run.record.timeouts.heartbeat) run.silent_at = shifted(now, *limit);
+  if (!details) return;
+  run.progress = std::move(details);
+  run.progressed = true;
+  if (!beating_) check_at_ = std::min(check_at_, std::max(run.beat_at, now));
+}
+
+// The outcome of one that has ended says it, or it has succeeded and nobody will ask.
+bool WorkerDispatcher::wants_to_beat(const Run& run) noexcept {
+  return run.progressed && !run.settled && !run.ack && !run.lease.lost();
+}
+
+// One at a time, for everything that is due. A heartbeat renews the lock as well.
+std::optional<worker::Request> WorkerDispatcher::beat(Timestamp now) {
+  if (beating_ || now < check_at_) return std::nullopt;
+  worker::Beat beat;
+  std::vector<RunId> due;
+  for (auto& [id, run] : runs_) {
+    if (!wants_to_beat(run) || run.beat_at > now) continue;
+    beat.heartbeats.push_back({.token = run.lease.token(), .details = run.progress, .extend_for = lock_timeout_});
+    run.progressed = false;
+    run.beating = true;
+    run.beat_at = shifted(now, heartbeat_interval_);
+    due.push_back(id);
+  }
+  if (due.empty()) return std::nullopt;
+  beating_ = true;
+  check_deadlines(now);
+  return request(std::move(beat), std::move(due));
+}
+
+void WorkerDispatcher::beaten(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers,
+                              Timestamp now) {
+  beating_ = false;
+  for (std::size_t i = 0; i < request.runs.size(); ++i) {
+    const auto found = runs_.find(request.runs[i]);
+    if (found == runs_.end()) continue;
+    Run& run = found->second;
+    run.beating = false;
+    if (run.settled) continue;
+    // What could not be written is written with the next one; a run that is given back does not wait for that.
+    if (!answers[i] && answers[i].error().retryable() && run.wanted) run.progressed = true;
+    extended(found->first, run, answers[i], now);
+  }
+  check_deadlines(now);
+}
+
+void WorkerDispatcher::time_out(RunId id, Run& run, const std::string& why, Timestamp now) {
+  fail(id, ApplicationError{ApplicationErrorKind::kTimedOut, "activity '" + run.record.name + "' " + why, true});
+  report(run, "timed_out", now);
+  stop(id, run, now);
+}
+
+// ---- sessions ------------------------------------------------------------------------------------------------------
+
+bool WorkerDispatcher::serves_sessions() const noexcept {
+  return std::any_of(runs_.begin(), runs_.end(),
+                     [](const auto& entry) { return entry.second.record.session && !entry.second.settled; });
+}
+
+std::optional<worker::Request> WorkerDispatcher::keep_sessions(Timestamp now) {
+  constexpr Milliseconds kHoweverIdle = std::chrono::hours(24 * 36'525);
+  const bool give_up = gives_up_sessions() && !serves_sessions();
+  if (!give_up && (!renews_sessions() || now < sessions_at_)) return std::nullopt;
+  sessions_at_ = Timestamp::max();
+  keeping_up_ = true;
+  if (give_up) {
+    holds_sessions_ = false;
+    return request(worker::RenewSessions{owner_, Milliseconds(0), kHoweverIdle});
+  }
+  return request(worker::RenewSessions{owner_, session_timeout_, session_idle_});
+}
+
+void WorkerDispatcher::sessions_renewed(const ProviderResult<std::size_t>& count, Timestamp now) {
+  const bool given_up = draining_ && !keeps_sessions_ && !holds_sessions_;
+  if (!count) {
+    logger_.warn(given_up ? "sessions could not be given up; other nodes get them when their locks end"
+                          : "sessions could not be renewed; trying again soon",
+                 {{"error", count.error().to_string()}});
+    if (!given_up) sessions_at_ = shifted(now, std::max(session_timeout_ / 16, Milliseconds(1)));
+    return;
+  }
+  // An activity that was fetched meanwhile has set the next time.
+  if (*count > 0 && !given_up) sessions_at_ = std::min(sessions_at_, shifted(now, session_timeout_ / 2));
+}
+
+}  // namespace perdure::runtime
