@@ -124,6 +124,7 @@ class Driver {
 
   void run_batch() {
     std::vector<Started> batch;
+    std::vector<std::string> orders;
     std::vector<std::string> to_cancel;
     for (unsigned i = 0; i < batch_; ++i) {
       std::string id = prefix_ + std::to_string(next_++);
@@ -131,8 +132,7 @@ class Driver {
       switch (random_() % 4) {
         case 0:
           client_.start_orchestration(id, "Order", n);
-          client_.raise_event(id, "approve", 7);
-          orders_.push_back(id);
+          orders.push_back(id);
           batch.push_back({id, result_is(result_of_order(n))});
           break;
         case 1: {
@@ -157,7 +157,7 @@ class Driver {
       }
     }
     for (const std::string& id : to_cancel) client_.cancel_instance(id);
-    approve_orders();
+    for (const std::string& id : orders) approve(id);
     for (const Started& started : batch) {
       started.check(client_.wait_for_orchestration(started.id, 120s));
       ++finished_;
@@ -165,13 +165,13 @@ class Driver {
     for (const Started& started : batch) erase(started.id);
   }
 
-  // An event reaches only those who wait for it, so it is repeated until the order has ended.
-  void approve_orders() {
-    while (!orders_.empty()) {
-      std::erase_if(orders_, [this](const std::string& id) { return client_.get_orchestration_status(id).ended(); });
-      for (const std::string& id : orders_) client_.raise_event(id, "approve", 7);
-      std::this_thread::sleep_for(10ms);
+  // An event reaches only those who wait for it.
+  void approve(const std::string& id) {
+    auto status = client_.wait_for_status_change(id, 0, 120s);
+    while (!status.ended() && status.custom_status != kWaiting) {
+      status = client_.wait_for_status_change(id, status.custom_status_version, 120s);
     }
+    client_.raise_event(id, "approve", 7);
   }
 
   // A cancelled child ends after its parent.
@@ -207,7 +207,6 @@ class Driver {
   std::mt19937 random_;
   Complaints& complaints_;
   std::uint64_t next_ = 0;
-  std::vector<std::string> orders_;
   std::atomic<std::size_t> finished_ = 0;
 };
 

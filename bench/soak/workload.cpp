@@ -28,12 +28,12 @@ Orchestration<int> ship(Ctx ctx, int n) {
 
 Orchestration<int> order(Ctx ctx, int n) {
   const int reserved = co_await ctx.schedule_activity<int>("Reserve", n);
-  ctx.set_custom_status("reserved");
   co_await ctx.schedule_timer(20ms);
   const auto gpu = ActivityOptions().tag("gpu");
   auto label = ctx.schedule_activity<int>("Label", n, gpu);
   auto parcels = ctx.schedule_sub_orchestration<int>("Ship", n);
   const auto [printed, packed] = co_await join{std::move(label), std::move(parcels)};
+  ctx.set_custom_status(kWaiting);
   auto first = co_await perdure::select{ctx.schedule_wait<int>("approve"), ctx.schedule_timer(60s)};
   if (first.index() == 1) throw std::runtime_error("nobody approved it within a minute");
   ctx.set_kv_value("approved by", std::get<0>(first));

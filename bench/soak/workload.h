@@ -14,5 +14,6 @@ namespace perdure::soak {
 [[nodiscard]] int result_of_flaky(int n);
 
 inline constexpr int kMessagesOfARound = 3;
+inline constexpr const char* kWaiting = "waits for its approval";  // custom status of an order that does
 
 }  // namespace perdure::soak
