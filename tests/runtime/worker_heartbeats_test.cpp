@@ -293,6 +293,22 @@ TEST_F(HeartbeatsOfWhatIsGivenBack, TheNewestDetailsAreWrittenFirst) {
   EXPECT_THAT(give_back(), ElementsAre(Abandon{.token = {"token 1"}, .delay = 0ms, .ignore_attempt = true}));
 }
 
+TEST_F(HeartbeatsOfWhatIsGivenBack, TheyWaitForTheWriteOfAnother) {
+  fetch({item(1), item(2)});
+  const RunId first = start();
+  const RunId second = start();
+  says(first, "1");
+  const RequestId beating = take<Beat>().first;
+  says(second, "2");
+  dispatcher().stop_all(now);
+  EXPECT_EQ(count<GiveBack>(), 0U);
+  answer(beating, std::vector<ProviderResult<Timestamp>>{now + 30s});
+  EXPECT_THAT(details_of(beat()), ElementsAre("2"));
+  std::size_t given = 0;
+  while (count<GiveBack>() > 0) given += give_back().size();
+  EXPECT_EQ(given, 2U);
+}
+
 TEST_F(HeartbeatsOfWhatIsGivenBack, WhatIsSaidAfterTheStopIsNotWritten) {
   const RunId run = run_one();
   stop_now();

@@ -222,6 +222,7 @@ TEST_F(HoldSessions, OneThatIsNotRenewedAnyMoreIsGivenUpAllTheSame) {
 }
 
 TEST_F(HoldSessions, OneWhoseActivityIsStillRunningAtTheEndIsKeptUntilThatHasEnded) {
+  options.worker_lock_timeout = 2min;  // so that only the session is renewed
   fetch({in_session(1)});
   const RunId run = start();
   dispatcher().drain();

@@ -88,6 +88,17 @@ TEST_F(Silence, ThatIsBrokenDoesNotMoveTheEndOfAnAttempt) {
   EXPECT_THAT(application_failure(ack().at(0)).message, HasSubstr("did not end within 10000 ms"));
 }
 
+TEST_F(Silence, AfterTheEndConcernsNobody) {
+  const RunId run = run_one(speaking_within(5s));
+  finish(run);
+  const auto [id, body] = take<Ack>();
+  now += 5s;
+  EXPECT_EQ(count<Stop>(), 0U);
+  answer(id, std::vector<ProviderResult<void>>{{}});
+  EXPECT_EQ(count<Ack>(), 0U);
+  EXPECT_EQ(metrics->counter_total("perdure_activity_executions_total"), 1U);
+}
+
 TEST_F(Silence, OfAnAsynchronousActivityCountsAsWell) {
   const RunId run = run_one(speaking_within(5s));
   dispatcher().returned(run);
