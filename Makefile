@@ -8,9 +8,10 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 JOBS ?= $(shell nproc)
 BENCH_ARGS ?=
 SOAK_ARGS ?=
+MUTATION_ARGS ?=
 FUZZ_SECONDS ?=
 
-.PHONY: build setup test demo bench ceiling soak check format sanitize matrix fuzz clean help
+.PHONY: build setup test demo bench ceiling soak check format sanitize matrix fuzz mutation clean help
 
 say = printf '== %s\n' "$(strip $(1))"
 configure = $(call say,configure $(1)); cmake --preset $(1) >/dev/null
@@ -103,6 +104,13 @@ ifneq ($(FUZZ_SECONDS),)
 	done
 endif
 
+# Prints the table of docs/testing.md. Takes some minutes; MUTATION_ARGS='--only tag-ignored' for one fault.
+mutation: setup
+	@$(call configure,mutation)
+	@$(call build,mutation)
+	@$(call say,run perdure mutation)
+	@build/mutation/bin/perdure mutation $(MUTATION_ARGS)
+
 clean:
 	@rm -rf build
 
@@ -118,5 +126,6 @@ help:
 	@echo 'make sanitize   the suite under address and undefined, the threaded tests under thread'
 	@echo 'make matrix     the suite with clang'
 	@echo 'make fuzz       the fuzzers; FUZZ_SECONDS=600 to search that long with each'
+	@echo 'make mutation   plant faults in the engine and let the simulator find them; MUTATION_ARGS=...'
 	@echo 'make setup      install the packages that are missing'
 	@echo 'make clean      remove build/'

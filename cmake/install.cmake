@@ -4,11 +4,18 @@ include(CMakePackageConfigHelpers)
 
 set(perdure_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
 
-install(TARGETS perdure perdure_testing EXPORT perdure_targets
+set(perdure_components perdure perdure_testing)
+if(TARGET perdure_determinism_guard)
+  list(APPEND perdure_components perdure_determinism_guard)
+endif()
+install(TARGETS ${perdure_components} EXPORT perdure_targets
   RUNTIME COMPONENT perdure-runtime
   LIBRARY COMPONENT perdure-runtime NAMELINK_COMPONENT perdure-dev
   ARCHIVE COMPONENT perdure-dev
   FILE_SET HEADERS COMPONENT perdure-dev)
+if(TARGET perdure_cli)
+  install(TARGETS perdure_cli RUNTIME COMPONENT perdure-runtime)
+endif()
 install(EXPORT perdure_targets NAMESPACE perdure:: DESTINATION ${perdure_cmake_dir} COMPONENT perdure-dev)
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/perdureConfig.cmake.in ${PROJECT_BINARY_DIR}/perdureConfig.cmake

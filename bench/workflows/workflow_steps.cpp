@@ -2,7 +2,10 @@
 // as its workflow grows.
 //
 //   workflow_steps [store=FILE|memory] [steps=5] [in_flight=1] [workflows=1000] [workers=N] [turns=N] [cache=1]
-//   [growth]
+//   [fast=0] [growth]
+//
+// With one workflow in flight it also says how many calls wrote for each step, how long a step took, and how long a
+// bare commit of as many bytes took in the same run.
 //
 // With `growth` one workflow of 10,000 steps is run, and the time of its steps 9,000 to 10,000 is compared with that of
 // its steps 1,000 to 2,000.
@@ -11,6 +14,8 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <memory>
+#include <numeric>
 #include <optional>
 #include <semaphore>
 #include <stdexcept>
@@ -22,6 +27,8 @@
 #include <sys/resource.h>
 
 #include <perdure/perdure.h>
+#include "bare_commits.h"
+#include "counting_store.h"
 
 namespace {
 
@@ -35,6 +42,7 @@ struct Arguments {
   std::size_t workers = 0;  // 0: as many as are in flight, at most 64
   std::size_t turns = 2;
   bool cache = true;
+  bool fast = false;
   bool growth = false;
 };
 
@@ -59,11 +67,13 @@ Arguments parse(int count, char** values) {
       arguments.turns = std::stoul(value);
     } else if (key == "cache") {
       arguments.cache = value != "0";
+    } else if (key == "fast") {
+      arguments.fast = value != "0";
     } else if (key == "growth") {
       arguments.growth = true;
     } else {
       throw std::invalid_argument("unknown argument '" + key +
-                                  "'; known: store steps in_flight workflows workers turns cache growth");
+                                  "'; known: store steps in_flight workflows workers turns cache fast growth");
     }
   }
   if (arguments.workers == 0) arguments.workers = std::clamp<std::size_t>(arguments.in_flight, 1, 64);
@@ -127,6 +137,7 @@ perdure::RuntimeOptions options_for(const Arguments& arguments) {
   options.orchestration_concurrency = arguments.turns;
   options.max_locked_instances = std::max<std::size_t>(128, arguments.in_flight);
   if (!arguments.cache) options.cached_executions = 0;
+  options.fast_path = arguments.fast;
   return options;
 }
 
@@ -139,13 +150,44 @@ perdure::Orchestration<int> sequence(perdure::OrchestrationContext ctx, std::str
   co_return co_await ctx.schedule_activity<int>("Last", workflow);
 }
 
+// When each step of a workflow begins, one workflow after the other.
+class StepTimes {
+ public:
+  void mark(bool first) {
+    const auto now = SteadyClock::now();
+    if (!first) milliseconds_.push_back(std::chrono::duration<double, std::milli>(now - last_).count());
+    last_ = now;
+  }
+  [[nodiscard]] const std::vector<double>& milliseconds() const { return milliseconds_; }
+
+ private:
+  SteadyClock::time_point last_;
+  std::vector<double> milliseconds_;
+};
+
+void report_writes(const Arguments& arguments, const bench::CountingStore& store, const StepTimes& steps,
+                   const bench::BareCommits* bare) {
+  const double all_steps = static_cast<double>(arguments.workflows * arguments.steps);
+  std::printf("  fast path %s: %.2f writes a step, %zu bytes a commit", arguments.fast ? "on" : "off",
+              static_cast<double>(store.writes()) / all_steps, store.bytes_a_commit());
+  if (!steps.milliseconds().empty()) std::printf(", step p50 %.3f ms", percentile(steps.milliseconds(), 0.5));
+  if (bare) std::printf(", bare commit p50 %.3f ms", percentile(bare->milliseconds(), 0.5));
+  std::printf("\n");
+}
+
 void run_many(const Arguments& arguments) {
-  const auto store = open_store(arguments.store);
+  const auto store = std::make_shared<bench::CountingStore>(open_store(arguments.store));
   const bool alone = arguments.in_flight == 1;
+  StepTimes step_times;
+  std::unique_ptr<bench::BareCommits> bare;
+  if (alone && arguments.store != "memory") bare = std::make_unique<bench::BareCommits>(arguments.store + ".bare");
   Flight flight(arguments.workflows, arguments.in_flight);
   perdure::Registry registry;
   registry.add_orchestration("Sequence", sequence);
-  registry.add_activity("Step", [](perdure::ActivityContext&, int value) { return value + 1; });
+  registry.add_activity("Step", [&step_times, alone](perdure::ActivityContext&, int value) {
+    if (alone) step_times.mark(value == 0);
+    return value + 1;
+  });
   registry.add_activity("Last", [&flight, alone](perdure::ActivityContext&, int workflow) {
     if (!alone) flight.leave(static_cast<std::size_t>(workflow));
     return workflow;
@@ -160,6 +202,7 @@ void run_many(const Arguments& arguments) {
       if (!alone) continue;
       client.wait_for_orchestration(id(*workflow), std::chrono::minutes(1));
       flight.leave(*workflow);
+      for (std::size_t i = 0; bare && i < arguments.steps; ++i) bare->measure(store->bytes_a_commit());
     }
   };
   const auto begin = SteadyClock::now();
@@ -172,7 +215,8 @@ void run_many(const Arguments& arguments) {
     const auto status = client.wait_for_orchestration(id(i), std::chrono::minutes(1));
     if (!status.completed()) throw std::runtime_error(id(i) + ": " + status.error_text());
   }
-  const double seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
+  double seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
+  if (bare) seconds -= std::accumulate(bare->milliseconds().begin(), bare->milliseconds().end(), 0.0) / 1'000;
   const double used = cpu_seconds() - cpu;
   std::vector<double> milliseconds(arguments.workflows);
   for (std::size_t i = 0; i < arguments.workflows; ++i) milliseconds[i] = flight.milliseconds(i);
@@ -184,6 +228,7 @@ void run_many(const Arguments& arguments) {
       arguments.workflows, arguments.steps, arguments.in_flight, arguments.store == "memory" ? "memory" : "SQLite",
       workflows / seconds, all_steps / seconds, percentile(milliseconds, 0.5), percentile(milliseconds, 0.95),
       percentile(milliseconds, 0.99), 1e6 * used / all_steps);
+  if (alone) report_writes(arguments, *store, step_times, bare.get());
 }
 
 void run_growth(const Arguments& arguments) {

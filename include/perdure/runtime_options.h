@@ -40,6 +40,12 @@ struct RuntimeOptions {
   std::size_t cached_executions = 10'000;
   std::size_t cached_bytes = std::size_t{256} << 20;
 
+  // The fast path, on stores that have it (Capabilities::fast_path) and with executions kept in memory: a commit claims
+  // the activities that it schedules for this node, as far as they fit here and nothing else waits, and keeps the
+  // instance locked while they run; an activity that ends in time is completed by the commit of the next turn. So a
+  // step costs one write instead of four. Off for now.
+  bool fast_path = false;
+
   // ---- Locks. A lock is renewed when half of its time is gone ----
 
   Milliseconds orchestrator_lock_timeout{5'000};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/planted_fault.h"
+
 namespace perdure {
 
 using detail::Slot;
@@ -55,6 +57,8 @@ MessageQueues::Delivery MessageQueues::match(Queue& queue) {
   if (queue.messages.empty() || queue.waiting.empty()) return {};
   SlotRef slot = std::move(queue.waiting.front());
   queue.waiting.pop_front();
+  if (planted(PlantedFault::kNewestMessageFirst))
+    std::rotate(queue.messages.begin(), queue.messages.end() - 1, queue.messages.end());
   UnreadMessage message = std::move(queue.messages.front());
   queue.messages.pop_front();
   slot->payload = std::move(message.data);
@@ -88,6 +92,7 @@ MessageQueues::Delivery MessageQueues::drop(Slot& slot) {
   if (held != queue.held.end()) {
     const EventId event = held->event;
     queue.held.erase(held);
+    if (planted(PlantedFault::kDroppedMessageLost)) return {};
     delivery = add_message(found->first, {event, std::exchange(slot.payload, std::nullopt)});
   }
   erase_if_empty(found);

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include <perdure/version.h>
+#include "model/planted_fault.h"
 
 namespace perdure {
 
@@ -53,6 +54,7 @@ class Converter {
     append(events::OrchestrationStarted{std::move(start->name), request_.version, std::move(start->input),
                                         std::move(start->parent), std::move(start->carry_forward),
                                         std::move(start->initial_custom_status)});
+    if (planted(PlantedFault::kOneMessageCarried) && carried.size() > 1) carried.resize(1);
     for (auto& message : carried)
       append(events::QueueEventDelivered{std::move(message.queue), std::move(message.data)});
   }
@@ -100,7 +102,9 @@ class Converter {
   // Whether a completion belongs to an operation that is still open. One that can belong to none is an error of the
   // whole execution: its history and the message cannot both be true.
   bool accept(const Message& message, EventId schedule_id, OperationKind kind) {
-    if (message.execution != request_.execution) return ignore(message, IgnoreReason::kOtherExecution), false;
+    const bool any_execution = planted(PlantedFault::kCompletionOfAnotherExecution);
+    if (message.execution != request_.execution && !any_execution)
+      return ignore(message, IgnoreReason::kOtherExecution), false;
     const std::string id = std::to_string(schedule_id);
     switch (facts_.match(schedule_id, kind)) {
       case HistoryFacts::Match::kOpen:

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/planted_fault.h"
 #include "replay/divergence.h"
+#include "replay/turn_scope.h"
 
 namespace perdure {
 
@@ -52,6 +54,24 @@ std::string describe_end(const std::variant<Payload, ApplicationError>& result) 
 
 }  // namespace
 
+// Around every call into the user's code. What a determinism guard refused in it is as final as a divergence.
+class LiveInstance::UserCode {
+ public:
+  explicit UserCode(LiveInstance& instance) noexcept
+      : instance_(instance), scope_(instance.identity_.instance, instance.facts_.name(), TurnScope::Phase::kRunning) {}
+  UserCode(const UserCode&) = delete;
+  UserCode& operator=(const UserCode&) = delete;
+  ~UserCode() {
+    if (scope_.refusal().empty()) return;
+    instance_.die(
+        ConfigurationError{ConfigurationErrorKind::kNondeterminism, instance_.facts_.name(), scope_.refusal()});
+  }
+
+ private:
+  LiveInstance& instance_;
+  TurnScope scope_;
+};
+
 LiveInstance::LiveInstance(ExecutionIdentity identity, std::shared_ptr<const OrchestrationHandler> handler,
                            KeyValueSnapshot key_values, Limits limits)
     : identity_(std::move(identity)),
@@ -69,6 +89,7 @@ LiveInstance::~LiveInstance() {
 // Runs destructors of the code's locals, in which nothing may have an effect any more.
 void LiveInstance::destroy_code() noexcept {
   const Running running(*this);
+  const TurnScope scope(identity_.instance, facts_.name(), TurnScope::Phase::kDestroying);
   closing_ = true;
   root_ = detail::Root();
   for (const auto& slot : adopted_) slot->driver.reset();
@@ -301,6 +322,7 @@ void LiveInstance::apply(const Event& event) {
 
 void LiveInstance::begin(const events::OrchestrationStarted& start) {
   custom_status_ = start.initial_custom_status;
+  const UserCode code(*this);
   try {
     root_ = (*handler_)(OrchestrationContext(*this), start.input);
     root_.start(*this);
@@ -322,6 +344,7 @@ void LiveInstance::settle(EventId schedule_id, const Payload& payload, const Err
     slot->failed = true;
     slot->error = std::make_unique<ErrorDetails>(*error);
   }
+  if (planted(PlantedFault::kFirstScheduledWins)) return slot->completion.complete({schedule_id, ++sequence_});
   slot->completion.complete(next_rank());
 }
 
@@ -340,7 +363,10 @@ void LiveInstance::run_ready() {
   while (!inert()) {
     detail::ReadyNode* node = ready_.pop();
     if (!node) break;
-    node->handle.resume();
+    {
+      const UserCode code(*this);
+      node->handle.resume();
+    }
     if (root_.done()) finish();
   }
 }
@@ -349,6 +375,7 @@ void LiveInstance::run_ready() {
 void LiveInstance::finish() {
   if (failure()) return;
   const bool superseded = continued() != nullptr;
+  const UserCode code(*this);
   try {
     Payload output = root_.output();
     if (superseded || !payload_fits("the output of the orchestration", output)) return;

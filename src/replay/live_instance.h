@@ -119,6 +119,7 @@ class LiveInstance final : private detail::ContextCore {
   void raise(const events::ExternalEvent& event);
   void run_ready();
   void finish();
+  class UserCode;
   void check_end_of_recorded_turn(std::span<const Event> turn, bool terminal);
   void check_terminal(const EventBody& body, std::size_t position);
   void die(ErrorDetails error);

@@ -3,9 +3,11 @@
 #include <utility>
 
 #include <perdure/error.h>
+#include "model/planted_fault.h"
 #include "replay/divergence.h"
 #include "replay/live_instance.h"
 #include "replay/random_values.h"
+#include "replay/turn_scope.h"
 
 namespace perdure {
 
@@ -106,6 +108,7 @@ void LiveInstance::chain(events::OrchestrationChained start) {
 
 std::string LiveInstance::record(RecordedValueKind kind) {
   const Event* event = decide(events::ValueRecorded{kind, recorded_value(kind, now_, entropy_, draws_++)});
+  if (planted(PlantedFault::kValuesDrawnAgain)) return recorded_value(kind, now_, entropy_, draws_ - 1);
   return event ? std::get<events::ValueRecorded>(event->body).value : std::string();
 }
 
@@ -257,7 +260,9 @@ std::map<std::string, std::string> LiveInstance::key_values() const {
 }
 
 void LiveInstance::trace(LogLevel level, std::string_view message) {
-  if (!replaying_ && !inert() && traces_) traces_->trace(level, message);
+  if (replaying_ || inert() || !traces_) return;
+  const OutsideTurn outside;  // a sink reads clocks and writes files, which is its business
+  traces_->trace(level, message);
 }
 
 }  // namespace perdure

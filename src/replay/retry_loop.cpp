@@ -7,6 +7,7 @@
 
 #include <perdure/context.h>
 #include <perdure/task.h>
+#include "model/planted_fault.h"
 
 namespace perdure::detail {
 
@@ -56,11 +57,13 @@ Task<void> retry(ContextCore* core, Slot* slot, events::ActivityScheduled activi
       outcome.emplace(co_await running.as_result());
     }
     if (!outcome) co_return settle(*core, *slot, timed_out(activity, *policy.total_timeout()));
-    if (*outcome || attempt == policy.max_attempts() || !outcome->error().retryable()) {
+    const bool final = *outcome || (!outcome->error().retryable() && !planted(PlantedFault::kFinalErrorRetried));
+    if (final || attempt == policy.max_attempts()) {
       co_return settle(*core, *slot, std::move(*outcome));
     }
     slot->schedule_id = 0;
-    if (attempted->payload) activity.progress = attempted->payload;  // one that nobody started has none of its own
+    if (attempted->payload && !planted(PlantedFault::kProgressLost))
+      activity.progress = attempted->payload;  // one that nobody started has none of its own
     const Milliseconds delay = policy.backoff().delay_after(attempt);
     ctx.trace_warn("activity '" + activity.name + "' failed in attempt " + std::to_string(attempt) + " of " +
                    std::to_string(policy.max_attempts()) + ", next attempt in " + std::to_string(delay.count()) +

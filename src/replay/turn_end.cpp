@@ -6,6 +6,7 @@
 
 #include <perdure/version.h>
 #include "model/check.h"
+#include "model/planted_fault.h"
 
 namespace perdure {
 
@@ -83,13 +84,15 @@ class Closing {
     switch (*kind) {
       case OperationKind::kActivity:
         // It may have completed in the batch, behind the event that led to the drop: then there is nothing to withdraw.
-        if (scheduled_before_this_turn(id) && facts_.match(id, *kind) == HistoryFacts::Match::kOpen) {
+        if (scheduled_before_this_turn(id) && facts_.match(id, *kind) == HistoryFacts::Match::kOpen &&
+            !planted(PlantedFault::kDroppedActivityRunsOn)) {
           out_.cancelled_activities.push_back(id);
         }
         append(events::ActivityCancelRequested{id, CancelReason::kDroppedFuture});
         break;
       case OperationKind::kSubOrchestration:
-        if (const auto child = facts_.open_children().find(id); child != facts_.open_children().end()) {
+        if (const auto child = facts_.open_children().find(id);
+            child != facts_.open_children().end() && !planted(PlantedFault::kDroppedChildLivesOn)) {
           cancel_child(id, child->second, "parent dropped sub-orchestration future");
         }
         append(events::SubOrchestrationCancelRequested{id, CancelReason::kDroppedFuture});
@@ -136,11 +139,13 @@ class Closing {
     const bool normal = is_normal_end(end_.verdict);
     for (std::size_t i = decisions_begin_; i < decisions_end_; ++i) {
       const Event& event = out_.events[i];
-      if (const auto* chained = std::get_if<events::OrchestrationChained>(&event.body)) send_chained(*chained);
+      const auto* chained = std::get_if<events::OrchestrationChained>(&event.body);
+      if (chained && !planted(PlantedFault::kLastDetachedStartLost)) send_chained(*chained);
       if (!normal || withheld(event.id) || !contains(end_.detached, event.id)) continue;
       if (const auto* activity = std::get_if<events::ActivityScheduled>(&event.body)) {
         send_activity(event.id, *activity);
-      } else if (const auto* child = std::get_if<events::SubOrchestrationScheduled>(&event.body)) {
+      } else if (const auto* child = std::get_if<events::SubOrchestrationScheduled>(&event.body);
+                 child && !planted(PlantedFault::kLastDetachedChildLost)) {
         send_child(event.id, *child);
       }
     }
@@ -182,12 +187,16 @@ class Closing {
     std::visit([this](auto& verdict) { end_with(verdict); }, end_.verdict);
     for (const EventId id : facts_.open_activities()) {
       if (spared(id)) continue;
-      append(events::ActivityCancelRequested{id, activity_reason()});
+      if (!planted(PlantedFault::kEndWithoutBreadcrumbs)) {
+        append(events::ActivityCancelRequested{id, activity_reason()});
+      }
       if (scheduled_before_this_turn(id)) out_.cancelled_activities.push_back(id);
     }
     std::sort(out_.cancelled_activities.begin(), out_.cancelled_activities.end());
     for (const auto& [id, child] : facts_.open_children()) {
-      if (!spared(id)) cancel_child(id, child, child_reason());
+      const bool forgotten =
+          planted(PlantedFault::kTerminateForgetsChildren) && out_.status == ExecutionStatus::kTerminated;
+      if (!spared(id) && !forgotten) cancel_child(id, child, child_reason());
     }
   }
   void end_with(verdicts::Continue&) {}
@@ -204,9 +213,12 @@ class Closing {
   }
   void end_with(verdicts::ContinuedAsNew& next) {
     out_.output = next.input;
-    out_.messages.push_back({end_.instance, std::nullopt, std::nullopt,
-                             messages::ContinueAsNew{facts_.name(), next.version, next.input, facts_.parent(),
-                                                     std::move(next.carry_forward), std::move(next.custom_status)}});
+    if (planted(PlantedFault::kStatusLostAtContinueAsNew)) next.custom_status.reset();
+    const bool orphaned = planted(PlantedFault::kParentLostAtContinueAsNew);
+    out_.messages.push_back(
+        {end_.instance, std::nullopt, std::nullopt,
+         messages::ContinueAsNew{facts_.name(), next.version, next.input, orphaned ? std::nullopt : facts_.parent(),
+                                 std::move(next.carry_forward), std::move(next.custom_status)}});
     append(events::OrchestrationContinuedAsNew{std::move(next.input), next.version});
   }
   void tell_parent(MessageBody body) {

@@ -29,9 +29,11 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   DispatcherThreads(Dispatcher dispatcher, std::shared_ptr<Provider> store, std::shared_ptr<Clock> clock)
       : dispatcher_(std::move(dispatcher)), store_(std::move(store)), clock_(std::move(clock)) {}
 
-  // `after` is called behind each answer, with the dispatcher locked, and answers what to do once it is not; it may be
-  // empty.
-  void start(std::size_t threads, Perform perform, std::function<std::function<void()>(Dispatcher&)> after = {}) {
+  // Called behind everything that the dispatcher was told or asked, with it locked; answers what to do once it is not,
+  // or nothing. `own_thread`: on one of these threads, not on that of a caller, who may hold locks of his own.
+  using After = std::function<std::function<void()>(Dispatcher&, bool own_thread)>;
+
+  void start(std::size_t threads, Perform perform, After after = {}) {
     perform_ = std::move(perform);
     after_ = std::move(after);
     const std::scoped_lock lock(mutex_);
@@ -44,14 +46,16 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   // Tells the dispatcher something, and lets a thread act on it if there is anything to do.
   template <class F>
   auto with(F&& f) {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     const Timestamp now = store_->now();
     if constexpr (std::is_void_v<decltype(f(dispatcher_, now))>) {
       std::forward<F>(f)(dispatcher_, now);
       collect(now);
+      follow_up(lock, false);
     } else {
       auto answer = std::forward<F>(f)(dispatcher_, now);
       collect(now);
+      follow_up(lock, false);
       return answer;
     }
   }
@@ -109,6 +113,7 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
       const Timestamp now = store_->now();
       if (requests_.empty()) {
         while (auto request = dispatcher_.next(now)) requests_.push_back(std::move(*request));
+        if (follow_up(lock, true)) continue;  // much may have changed meanwhile
       }
       if (requests_.empty()) {
         rest(lock);
@@ -128,12 +133,19 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
     Answer answer = perform_(std::move(request.body));
     lock.lock();
     dispatcher_.answer(request.id, std::move(answer), store_->now());
-    std::function<void()> outside = after_ ? after_(dispatcher_) : nullptr;
     answered_.notify_all();
-    if (!outside) return;
+    follow_up(lock, true);
+  }
+
+  // False: there was nothing to do outside.
+  bool follow_up(std::unique_lock<std::mutex>& lock, bool own_thread) {
+    std::function<void()> outside = after_ ? after_(dispatcher_, own_thread) : nullptr;
+    if (!outside) return false;
+    if (!requests_.empty()) wake_another();  // this thread is away for a while
     lock.unlock();
     outside();
     lock.lock();
+    return true;
   }
 
   void rest(std::unique_lock<std::mutex>& lock) {
@@ -151,7 +163,7 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   std::shared_ptr<Provider> store_;
   std::shared_ptr<Clock> clock_;
   Perform perform_;
-  std::function<std::function<void()>(Dispatcher&)> after_;
+  After after_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

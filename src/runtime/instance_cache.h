@@ -21,7 +21,8 @@ namespace perdure::runtime {
 struct KeptExecution {
   std::uint64_t incarnation = 0;  // of the instance; 0 until its first commit is known to the store
   ExecutionId id = kFirstExecutionId;
-  Timestamp started_at{};  // of the execution
+  Timestamp started_at{};    // of the execution
+  Timestamp last_turn_at{};  // the time of its latest turn
   std::unique_ptr<OpenExecution> code;
 };
 

@@ -6,6 +6,7 @@
 
 #include <perdure/fetch.h>
 #include <perdure/types.h>
+#include "model/planted_fault.h"
 
 namespace perdure::runtime {
 
@@ -23,7 +24,7 @@ class Lease {
 
   void renewed(Timestamp until) noexcept {
     until_ = until;
-    renew_at_ = until - timeout_ / 2;
+    renew_at_ = planted(PlantedFault::kRenewalAtTheEnd) ? until : until - timeout_ / 2;
   }
   // The store could not be asked; there is time for some more tries before the lock ends.
   void renew_failed(Timestamp now) noexcept { renew_at_ = now + std::max(timeout_ / 16, Milliseconds(1)); }

@@ -54,7 +54,9 @@ Node make_node(const RuntimeOptions& options, const Capabilities& store, Registr
                 .activities = code->activity_names(),
                 .registered_at = {}};
   auto resolve = [code](const std::string& name) { return code->activity(name); };
-  OrchestrationDispatcher orchestrations(options, store, id, filter, ids);
+  auto places = std::make_shared<WorkPlaces>(
+      work_fetch(options, id, filter), [code](const std::string& name) { return code->activity(name) != nullptr; });
+  OrchestrationDispatcher orchestrations(options, store, id, filter, ids, places);
   // An empty list would admit everything.
   if (options.fetch_only_registered && filter.orchestrations.empty()) orchestrations.drain();
   return {.id = id,
@@ -62,7 +64,20 @@ Node make_node(const RuntimeOptions& options, const Capabilities& store, Registr
           .code = code,
           .turns = std::move(turns),
           .orchestrations = std::move(orchestrations),
-          .activities = WorkerDispatcher(options, store, id, filter, std::move(resolve))};
+          .activities = WorkerDispatcher(options, store, id, filter, std::move(resolve), std::move(places))};
+}
+
+std::vector<KeptExecution> exchange_news(OrchestrationDispatcher& orchestrations, WorkerDispatcher& activities,
+                                         Timestamp now) {
+  std::vector<KeptExecution> given_up;
+  for (;;) {
+    OrchestrationEffects effects = orchestrations.take_effects();
+    move_behind(given_up, effects.given_up);
+    NewsForTurns news = activities.take_news();
+    if (effects.empty() && news.empty()) return given_up;
+    activities.hear(std::move(effects), now);
+    orchestrations.hear(std::move(news), now);
+  }
 }
 
 }  // namespace perdure::runtime

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <perdure/provider.h>
 #include <perdure/runtime_options.h>
@@ -22,6 +23,11 @@ struct Node {
   OrchestrationDispatcher orchestrations;
   WorkerDispatcher activities;
 };
+
+// Lets the dispatchers of a node tell each other what there is to tell, until there is nothing left. For one thread;
+// Handover is for several. Answers what is to be destroyed.
+std::vector<KeptExecution> exchange_news(OrchestrationDispatcher& orchestrations, WorkerDispatcher& activities,
+                                         Timestamp now);
 
 // Throws std::invalid_argument for options or a registry that make no sense.
 [[nodiscard]] Node make_node(const RuntimeOptions& options, const Capabilities& store, Registry registry,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/planted_fault.h"
 
 namespace perdure::runtime {
 
@@ -23,10 +24,24 @@ bool will_never_run(const OrchestrationItem& item) {
          item.metadata->status != ExecutionStatus::kContinuedAsNew;
 }
 
+OrchestrationItem without_contents(const OrchestrationItem& item) {
+  return {.instance = item.instance,
+          .token = item.token,
+          .locked_until = item.locked_until,
+          .attempt_count = item.attempt_count,
+          .metadata = item.metadata,
+          .incarnation = item.incarnation,
+          .execution_id = item.execution_id,
+          .last_event_id = item.last_event_id,
+          .messages = {},
+          .history = {}};
+}
+
 }  // namespace
 
 OrchestrationDispatcher::OrchestrationDispatcher(const RuntimeOptions& options, const Capabilities& store,
-                                                 std::string owner, CapabilityFilter filter, RandomIds ids)
+                                                 std::string owner, CapabilityFilter filter, RandomIds ids,
+                                                 std::shared_ptr<WorkPlaces> places)
     : owner_(std::move(owner)),
       filter_(std::move(filter)),
       max_turns_(options.orchestration_concurrency),
@@ -38,7 +53,10 @@ OrchestrationDispatcher::OrchestrationDispatcher(const RuntimeOptions& options, 
       metrics_(options.metrics),
       ids_(ids),
       search_(store.wake_ups, options.min_poll_interval),
-      cache_(options.cached_executions, options.cached_bytes) {}
+      cache_(options.cached_executions, options.cached_bytes) {
+  // A turn of a held instance needs its execution at hand: without a cache it would have to read the history first.
+  if (options.fast_path && store.fast_path && cache_.enabled()) places_ = std::move(places);
+}
 
 // ---- what is to be done --------------------------------------------------------------------------------------------
 
@@ -47,9 +65,11 @@ std::optional<orchestration::Request> OrchestrationDispatcher::next(Timestamp no
     to_commit_.push_back(to_commit_again_.begin()->second);
     to_commit_again_.erase(to_commit_again_.begin());
   }
+  if (now >= lapse_at_) forget_lapsed_locks(now);
+  join_or_run(now);
   // What frees locks comes before what takes them.
   if (auto wanted = renew(now)) return wanted;
-  if (auto wanted = commit()) return wanted;
+  if (auto wanted = commit(now)) return wanted;
   if (auto wanted = give_back()) return wanted;
   if (auto wanted = run_turn()) return wanted;
   if (auto wanted = read_history()) return wanted;
@@ -65,7 +85,7 @@ Timestamp OrchestrationDispatcher::wake_at() const noexcept {
 
 orchestration::Request OrchestrationDispatcher::request(Body body, std::vector<JobId> jobs) {
   const RequestId id = ++last_request_;
-  outstanding_.emplace(id, Outstanding{body.index(), std::move(jobs), {}});
+  outstanding_.emplace(id, Outstanding{body.index(), std::move(jobs), {}, {}});
   return {id, std::move(body)};
 }
 
@@ -84,16 +104,27 @@ std::optional<orchestration::Request> OrchestrationDispatcher::renew(Timestamp n
   }
   if (jobs.empty()) return std::nullopt;
   renewing_ = true;
-  return request(std::move(renewal), std::move(jobs));
+  std::vector<LockToken> tokens = renewal.tokens;
+  auto wanted = request(std::move(renewal), std::move(jobs));
+  outstanding_.at(wanted.id).tokens = std::move(tokens);
+  return wanted;
 }
 
 // One at a time: what becomes ready meanwhile makes up the next one, which is how commits gather under load.
-std::optional<orchestration::Request> OrchestrationDispatcher::commit() {
+std::optional<orchestration::Request> OrchestrationDispatcher::commit(Timestamp now) {
   if (committing_ || to_commit_.empty()) return std::nullopt;
   std::vector<JobId> jobs = std::exchange(to_commit_, {});
   auto commits = std::make_shared<std::vector<TurnCommit>>();
   commits->reserve(jobs.size());
-  for (const JobId id : jobs) commits->push_back(std::move(std::get<TurnCommit>(jobs_.at(id).decision.action)));
+  for (const JobId id : jobs) {
+    Job& job = jobs_.at(id);
+    commits->push_back(std::move(std::get<TurnCommit>(job.decision.action)));
+    if (job.overtaken_by && moves_to_new_lock(job, commits->back())) {
+      logger_.debug("a turn is committed under the lock that its instance was fetched with meanwhile",
+                    {{"instance_id", job.instance}});
+    }
+    if (places_ && job.retries == 0) ask_for_fast_path(job, commits->back(), now);
+  }
   committing_ = true;
   auto wanted = request(orchestration::Commit{commits}, std::move(jobs));
   outstanding_.at(wanted.id).commits = std::move(commits);
@@ -117,14 +148,16 @@ std::optional<orchestration::Request> OrchestrationDispatcher::run_turn() {
   const JobId id = to_run_.front();
   to_run_.pop_front();
   ++turns_;
-  return request(orchestration::RunTurn{std::move(jobs_.at(id).task)}, {id});
+  if (places_) hand_completions(id);
+  return request(orchestration::RunTurn{std::exchange(jobs_.at(id).task, {})}, {id});
 }
 
 std::optional<orchestration::Request> OrchestrationDispatcher::read_history() {
   if (to_read_.empty()) return std::nullopt;
   const JobId id = to_read_.front();
   to_read_.pop_front();
-  const Job& job = jobs_.at(id);
+  Job& job = jobs_.at(id);
+  job.phase = Phase::kReading;
   const EventId after = job.task.kept ? job.task.kept->code->last_event_id() : 0;
   return request(orchestration::ReadHistory{job.lease.token(), after}, {id});
 }
@@ -132,6 +165,7 @@ std::optional<orchestration::Request> OrchestrationDispatcher::read_history() {
 std::optional<orchestration::Request> OrchestrationDispatcher::look_for_work(Timestamp now) {
   switch (search_.next(now, room(), suspects_ == 0)) {
     case WorkSearch::Step::kFetch:
+      ++fetches_;
       return request(orchestration::Fetch{fetch_options()});
     case WorkSearch::Step::kAwait:
       return request(orchestration::Await{fetch_options(), now + long_poll_, search_.wait().get_token()});
@@ -167,13 +201,13 @@ void OrchestrationDispatcher::answer(RequestId id, orchestration::Answer answer,
   } else if (is<orchestration::Await>(request.kind)) {
     awaited(std::get<ProviderResult<bool>>(answer), now);
   } else if (is<orchestration::ReadHistory>(request.kind)) {
-    history_read(request.jobs.front(), std::get<ProviderResult<StoredHistory>>(std::move(answer)));
+    history_read(request.jobs.front(), std::get<ProviderResult<StoredHistory>>(std::move(answer)), now);
   } else if (is<orchestration::RunTurn>(request.kind)) {
-    turn_decided(request.jobs.front(), std::get<TurnDecision>(std::move(answer)));
+    turn_decided(request.jobs.front(), std::get<TurnDecision>(std::move(answer)), now);
   } else if (is<orchestration::Commit>(request.kind)) {
     committed(request, std::get<std::vector<ProviderResult<CommitAnswer>>>(std::move(answer)), now);
   } else if (is<orchestration::GiveBack>(request.kind)) {
-    given_back(request, std::get<std::vector<ProviderResult<void>>>(answer));
+    given_back(request, std::get<std::vector<ProviderResult<void>>>(answer), now);
   } else if (is<orchestration::Renew>(request.kind)) {
     renewed(request, std::get<std::vector<ProviderResult<Timestamp>>>(answer), now);
   }
@@ -188,7 +222,7 @@ void OrchestrationDispatcher::fetched(ProviderResult<OrchestrationBatch> batch, 
   }
   const std::size_t suspects_before = suspects_;
   const std::size_t items = batch->items.size();
-  for (OrchestrationItem& item : batch->items) take_on(std::move(item), batch->now);
+  for (OrchestrationItem& item : batch->items) arrived(std::move(item), batch->now);
   search_.fetched(items, suspects_ > suspects_before);
 }
 
@@ -201,9 +235,10 @@ void OrchestrationDispatcher::awaited(const ProviderResult<bool>& found, Timesta
 
 // A kept execution is used if it has not fallen behind in a way that cannot be caught up. What is going to end without
 // its code needs the whole history.
-void OrchestrationDispatcher::take_on(OrchestrationItem item, Timestamp now) {
+void OrchestrationDispatcher::take_on(OrchestrationItem item, Timestamp now, bool held) {
   const JobId id = ++last_job_;
-  Job job{.lease = Lease(item.token, item.locked_until, lock_timeout_),
+  // The commit extends a lock that was kept for some time, so there is no hurry to renew it.
+  Job job{.lease = Lease(item.token, item.locked_until, held ? lock_timeout_ / 2 : lock_timeout_),
           .task = {},
           .decision = {},
           .instance = item.instance,
@@ -217,7 +252,7 @@ void OrchestrationDispatcher::take_on(OrchestrationItem item, Timestamp now) {
                       kept->code->last_event_id() <= item.last_event_id;
   bool complete = true;
   if (usable) {
-    complete = kept->code->last_event_id() == item.last_event_id;
+    complete = kept->code->last_event_id() == item.last_event_id || planted(PlantedFault::kStaleExecutionUsed);
     job.task.kept = std::move(kept);
   } else {
     give_up(std::move(kept));
@@ -228,6 +263,11 @@ void OrchestrationDispatcher::take_on(OrchestrationItem item, Timestamp now) {
     }
   }
   item.history.reset();
+  if (places_) {
+    job.held = held;
+    job.basis = without_contents(item);
+    here_[item.instance].job = id;
+  }
   job.task.now = now;
   job.task.entropy = ids_.entropy();
   job.task.commit_id = ids_.number();
@@ -237,8 +277,12 @@ void OrchestrationDispatcher::take_on(OrchestrationItem item, Timestamp now) {
   (complete ? to_run_ : to_read_).push_back(id);
 }
 
-void OrchestrationDispatcher::history_read(JobId id, ProviderResult<StoredHistory> history) {
+void OrchestrationDispatcher::history_read(JobId id, ProviderResult<StoredHistory> history, Timestamp now) {
   Job& job = jobs_.at(id);
+  if (job.overtaken_by) {
+    keep(job.instance, std::exchange(job.task.kept, std::nullopt));
+    return finish(id, now);
+  }
   if (history) {
     job.task.history = std::move(*history);
     if (draining_) return give_back_later(id, Milliseconds(0), true);
@@ -246,19 +290,22 @@ void OrchestrationDispatcher::history_read(JobId id, ProviderResult<StoredHistor
     return;
   }
   logger_.warn("a history cannot be read", {{"instance_id", job.instance}, {"error", history.error().to_string()}});
-  if (history.error().kind() == ProviderErrorKind::kLockLost) return finish(id);
+  if (history.error().kind() == ProviderErrorKind::kLockLost) return finish(id, now);
   give_back_later(id, kRestAfterFailedCommit, history.error().retryable());
 }
 
-void OrchestrationDispatcher::turn_decided(JobId id, TurnDecision decision) {
+void OrchestrationDispatcher::turn_decided(JobId id, TurnDecision decision, Timestamp now) {
   --turns_;
   Job& job = jobs_.at(id);
   job.decision = std::move(decision);
-  if (const auto* abandon = std::get_if<Abandon>(&job.decision.action)) {
-    to_give_back_.emplace_back(id, *abandon);
-  } else {
-    to_commit_.push_back(id);
+  if (auto* abandon = std::get_if<Abandon>(&job.decision.action)) {
+    decline(job.completions);
+    return give_back_later(id, abandon->delay, abandon->ignore_attempt);
   }
+  if (job.overtaken_by && !moves_to_new_lock(job, std::get<TurnCommit>(job.decision.action))) {
+    return start_over(id, now);
+  }
+  to_commit_.push_back(id);
 }
 
 void OrchestrationDispatcher::committed(Outstanding& request, std::vector<ProviderResult<CommitAnswer>> answers,
@@ -267,27 +314,24 @@ void OrchestrationDispatcher::committed(Outstanding& request, std::vector<Provid
   for (std::size_t i = 0; i < request.jobs.size(); ++i) {
     const TurnCommit& commit = (*request.commits)[i];
     if (answers[i]) {
-      commit_succeeded(request.jobs[i], commit, *answers[i]);
+      commit_succeeded(request.jobs[i], commit, *answers[i], now);
     } else {
       commit_failed(request.jobs[i], commit, answers[i].error(), now);
     }
   }
 }
 
-void OrchestrationDispatcher::commit_succeeded(JobId id, const TurnCommit& commit, const CommitAnswer& answer) {
+void OrchestrationDispatcher::commit_succeeded(JobId id, const TurnCommit& commit, const CommitAnswer& answer,
+                                               Timestamp now) {
   Job& job = jobs_.at(id);
   if (job.decision.report) report(*job.decision.report);
   for (const EventId activity : commit.cancelled_activities) {
     effects_.withdrawn.push_back({job.instance, commit.execution_id, activity});
   }
   if (answer.more_messages) search_.expect_work();
-  if (job.decision.kept && cache_.enabled()) {
-    for (KeptExecution& old : cache_.put(job.instance, std::move(*job.decision.kept))) {
-      effects_.given_up.push_back(std::move(old));
-    }
-    job.decision.kept.reset();
-  }
-  finish(id);
+  keep(job.instance, std::exchange(job.decision.kept, std::nullopt));
+  if (places_) take_fast_answer(id, commit, answer, now);
+  finish(id, now);
 }
 
 // The commit id makes it safe to repeat a commit whose fate is unknown. Whatever else is wrong, the execution in memory
@@ -300,22 +344,38 @@ void OrchestrationDispatcher::commit_failed(JobId id, TurnCommit commit, const P
     job.decision.action = std::move(commit);
     return;
   }
+  // The commit may have come behind a fetch.
+  if (error.kind() == ProviderErrorKind::kLockLost && moves_to_new_lock(job, commit)) {
+    job.decision.action = std::move(commit);
+    to_commit_.push_back(id);
+    return;
+  }
   metrics_.add(metric::kOrchestrationInfrastructureErrors,
                {{"orchestration_name", job.decision.report ? job.decision.report->name : ""},
                 {"error_category", "infrastructure"}});
   logger_.warn("a turn could not be committed", {{"instance_id", job.instance}, {"error", error.to_string()}});
+  if (planted(PlantedFault::kFailedCommitKept) && job.decision.kept) {
+    auto given_up = cache_.put(job.instance, *std::exchange(job.decision.kept, std::nullopt));
+    for (KeptExecution& old : given_up) effects_.given_up.push_back(std::move(old));
+  }
   give_up(std::exchange(job.decision.kept, std::nullopt));
-  if (error.kind() == ProviderErrorKind::kLockLost) return finish(id);
-  give_back_later(id, kRestAfterFailedCommit, false);
+  decline(job.completions);
+  unreserve(job);
+  if (error.kind() != ProviderErrorKind::kLockLost) return give_back_later(id, kRestAfterFailedCommit, false);
+  // It may be the lock of a completed activity that is lost. Then nobody should have to wait for the instance's.
+  if (commit.completed_work.empty() || job.overtaken_by) return finish(id, now);
+  give_back_later(id, Milliseconds(0), true);
 }
 
-void OrchestrationDispatcher::given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers) {
+void OrchestrationDispatcher::given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers,
+                                         Timestamp now) {
   for (std::size_t i = 0; i < request.jobs.size(); ++i) {
-    if (!answers[i]) {
+    // A lock that is gone needs no giving back.
+    if (!answers[i] && answers[i].error().kind() != ProviderErrorKind::kLockLost) {
       logger_.warn("an instance could not be given back; its lock will expire",
                    {{"instance_id", jobs_.at(request.jobs[i]).instance}, {"error", answers[i].error().to_string()}});
     }
-    finish(request.jobs[i]);
+    finish(request.jobs[i], now);
   }
 }
 
@@ -326,6 +386,7 @@ void OrchestrationDispatcher::renewed(const Outstanding& request, const std::vec
     const auto job = jobs_.find(request.jobs[i]);
     if (job == jobs_.end()) continue;  // committed meanwhile
     Lease& lease = job->second.lease;
+    if (lease.token() != request.tokens[i]) continue;  // fetched anew meanwhile
     if (answers[i]) {
       lease.renewed(*answers[i]);
     } else if (answers[i].error().retryable()) {
@@ -342,6 +403,8 @@ void OrchestrationDispatcher::renewed(const Outstanding& request, const std::vec
 void OrchestrationDispatcher::give_back_later(JobId id, Milliseconds delay, bool ignore_attempt) {
   Job& job = jobs_.at(id);
   give_up(std::exchange(job.task.kept, std::nullopt));
+  job.overtaken_by.reset();
+  job.phase = Phase::kGivenBack;
   to_give_back_.emplace_back(id, Abandon{job.lease.token(), delay, ignore_attempt});
 }
 
@@ -349,11 +412,20 @@ void OrchestrationDispatcher::give_up(std::optional<KeptExecution> kept) {
   if (kept) effects_.given_up.push_back(std::move(*kept));
 }
 
-void OrchestrationDispatcher::finish(JobId id) {
-  const auto job = jobs_.find(id);
-  give_up(std::exchange(job->second.decision.kept, std::nullopt));
-  if (job->second.suspect) --suspects_;
-  jobs_.erase(job);
+void OrchestrationDispatcher::keep(const std::string& instance, std::optional<KeptExecution> execution) {
+  if (!execution) return;
+  if (!cache_.enabled()) return give_up(std::move(execution));
+  for (KeptExecution& old : cache_.put(instance, std::move(*execution))) effects_.given_up.push_back(std::move(old));
+}
+
+void OrchestrationDispatcher::finish(JobId id, Timestamp now) {
+  const auto found = jobs_.find(id);
+  Job job = std::move(found->second);
+  jobs_.erase(found);
+  give_up(std::move(job.decision.kept));
+  give_up(std::move(job.task.kept));
+  if (job.suspect) --suspects_;
+  if (places_) finished(id, std::move(job), now);
 }
 
 OrchestrationEffects OrchestrationDispatcher::take_effects() {
@@ -365,57 +437,8 @@ void OrchestrationDispatcher::drain() {
   search_.stop();
   for (const JobId id : std::exchange(to_read_, {})) give_back_later(id, Milliseconds(0), true);
   for (const JobId id : std::exchange(to_run_, {})) give_back_later(id, Milliseconds(0), true);
-}
-
-// ---- counting ------------------------------------------------------------------------------------------------------
-
-void OrchestrationDispatcher::report(const TurnReport& turn) const {
-  if (turn.began) {
-    const char* initiated_by =
-        turn.execution > kFirstExecutionId ? "continueAsNew" : (turn.has_parent ? "suborchestration" : "client");
-    metrics_.add(metric::kOrchestrationStarts,
-                 {{"orchestration_name", turn.name}, {"version", turn.version}, {"initiated_by", initiated_by}});
-  }
-  if (turn.status != ExecutionStatus::kRunning) report_end(turn);
-}
-
-void OrchestrationDispatcher::report_end(const TurnReport& turn) const {
-  const bool continued = turn.status == ExecutionStatus::kContinuedAsNew;
-  const char* status = turn.error ? "failed" : (continued ? "continuedAsNew" : "success");
-  const char* turns = turn.turns <= 5 ? "1-5" : turn.turns <= 10 ? "6-10" : turn.turns <= 50 ? "11-50" : "50+";
-  metrics_.add(
-      metric::kOrchestrationCompletions,
-      {{"orchestration_name", turn.name}, {"version", turn.version}, {"status", status}, {"final_turn_count", turns}});
-  metrics_.observe(metric::kOrchestrationDuration,
-                   {{"orchestration_name", turn.name}, {"version", turn.version}, {"status", status}},
-                   static_cast<double>((turn.now - turn.started_at).count()) / 1'000.0);
-  metrics_.observe(metric::kOrchestrationTurns, {{"orchestration_name", turn.name}}, static_cast<double>(turn.turns));
-  metrics_.observe(metric::kOrchestrationHistorySize, {{"orchestration_name", turn.name}},
-                   static_cast<double>(turn.events));
-  if (turn.poisoned) metrics_.add(metric::kOrchestrationPoison);
-  if (continued) metrics_.add(metric::kOrchestrationContinueAsNew, {{"orchestration_name", turn.name}});
-  if (!turn.error) return;
-  const std::string_view category = perdure::category(*turn.error);
-  const bool application = std::holds_alternative<ApplicationError>(*turn.error);
-  metrics_.add(metric::kOrchestrationFailures,
-               {{"orchestration_name", turn.name},
-                {"version", turn.version},
-                {"error_type", application ? "app_error" : std::string(category) + "_error"},
-                {"error_category", category}});
-  if (std::holds_alternative<InfrastructureError>(*turn.error)) {
-    metrics_.add(metric::kOrchestrationInfrastructureErrors,
-                 {{"orchestration_name", turn.name}, {"error_category", category}});
-  }
-  if (std::holds_alternative<ConfigurationError>(*turn.error)) {
-    metrics_.add(metric::kOrchestrationConfigurationErrors,
-                 {{"orchestration_name", turn.name}, {"error_category", category}});
-  }
-  logger_.log(application ? LogLevel::kWarn : LogLevel::kError, "an orchestration failed",
-              {{"instance_id", turn.instance},
-               {"orchestration_name", turn.name},
-               {"orchestration_version", turn.version},
-               {"error_category", category},
-               {"error", describe(*turn.error)}});
+  for (const JobId id : std::exchange(to_join_, {})) give_back_later(id, Milliseconds(0), true);
+  let_all_go();
 }
 
 }  // namespace perdure::runtime

@@ -7,6 +7,15 @@
 //
 // Beside this path locks are renewed when half of their time is gone, commits whose answer was an error are repeated,
 // and a fetch or a wait for work goes on as long as there is room. Used by one thread at a time.
+//
+// The fast path: a commit claims activities for the worker of this node and keeps the lock while they run, so that
+// their completions lead to the next turn without the queue. Such an instance is held: it is locked, but nothing is
+// done for it, and its lock ends if that takes long.
+//
+//   committed ─► held ─► a claimed activity ends ─► turn runs ─► committed, and so on
+//
+// The store does not know of a turn that began like this. A message for the instance may be fetched meanwhile, with a
+// new lock: the turn then goes on under that one, and what was fetched is left for the next turn.
 #pragma once
 
 #include <algorithm>
@@ -16,57 +25,66 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <perdure/provider.h>
 #include <perdure/runtime_options.h>
 #include "runtime/instance_cache.h"
 #include "runtime/lease.h"
+#include "runtime/local_work.h"
 #include "runtime/orchestration_requests.h"
 #include "runtime/random_ids.h"
+#include "runtime/work_places.h"
 #include "runtime/work_search.h"
 
 namespace perdure::runtime {
 
-// An activity that a committed turn withdrew.
-struct WithdrawnActivity {
-  std::string instance;
-  ExecutionId execution = kFirstExecutionId;
-  EventId activity_id = 0;
-};
-
 // What follows from answers outside of the dispatcher.
-struct OrchestrationEffects {
-  std::vector<WithdrawnActivity> withdrawn;  // to be stopped if they run here
-  std::vector<KeptExecution> given_up;       // to be destroyed where user code may run
+struct OrchestrationEffects : NewsForWorker {
+  std::vector<KeptExecution> given_up;  // to be destroyed where user code may run
 };
 
 class OrchestrationDispatcher {
  public:
-  // `owner` is this node to the store; `filter` is what it is able to run.
+  // `owner` is this node to the store; `filter` is what it is able to run; `places` are those of the worker beside it,
+  // without which there is no fast path.
   OrchestrationDispatcher(const RuntimeOptions& options, const Capabilities& store, std::string owner,
-                          CapabilityFilter filter, RandomIds ids);
+                          CapabilityFilter filter, RandomIds ids, std::shared_ptr<WorkPlaces> places = nullptr);
 
-  // Nothing: only an answer, or the time of wake_at(), changes anything.
+  // Nothing: only an answer, news, or the time of wake_at(), changes anything.
   [[nodiscard]] std::optional<orchestration::Request> next(Timestamp now);
   [[nodiscard]] Timestamp wake_at() const noexcept;
   // Of a request that next() gave out; each is answered once.
   void answer(RequestId id, orchestration::Answer answer, Timestamp now);
+  // What the worker says.
+  void hear(NewsForTurns news, Timestamp now);
+  // To be asked for behind every call.
   [[nodiscard]] OrchestrationEffects take_effects();
+  // The part of them that runs no code of the user.
+  [[nodiscard]] NewsForWorker take_news() { return std::exchange(static_cast<NewsForWorker&>(effects_), {}); }
+  [[nodiscard]] bool has_news() const noexcept { return !effects_.empty(); }
 
   // Begins nothing new and gives back what has not begun, without counting it.
   void drain();
   // Nothing is locked and nothing is under way.
-  [[nodiscard]] bool idle() const noexcept { return jobs_.empty() && outstanding_.empty(); }
+  [[nodiscard]] bool idle() const noexcept { return jobs_.empty() && outstanding_.empty() && !holds_locks(); }
   // The same, but for a wait for work.
   [[nodiscard]] bool resting() const noexcept {
-    return jobs_.empty() && outstanding_.size() == (search_.awaiting() ? 1U : 0U);
+    return jobs_.empty() && outstanding_.size() == (search_.awaiting() ? 1U : 0U) && !holds_locks();
   }
 
  private:
   using JobId = std::uint64_t;
+  // Where a job stands: nothing was begun for it; its history is being read; its turn has begun; it is given back.
+  enum class Phase : std::uint8_t { kQueued, kReading, kTurn, kGivenBack };
+  struct FetchedItem {
+    OrchestrationItem item;
+    Timestamp now{};
+  };
   struct Job {
     Lease lease;
     TurnTask task;          // until its turn runs
@@ -74,17 +92,41 @@ class OrchestrationDispatcher {
     std::string instance;
     bool suspect = false;
     int retries = 0;
+
+    // The fast path
+    Phase phase = Phase::kQueued;
+    bool held = false;                           // begun under a lock that was kept, which a fetch may take away
+    OrchestrationItem basis{};                   // what the turn starts from, without messages and history
+    std::vector<LocalCompletion> completions{};  // what the turn got
+    std::size_t reserved = 0;                    // places that its commit may claim
+    std::uint64_t joins_fetch = 0;               // of to_join_: fetches from this one on may bring messages for it
+    std::optional<FetchedItem> overtaken_by{};   // the instance was fetched meanwhile; the lease is that one's
+  };
+  // An instance whose lock was kept.
+  struct KeptLock {
+    OrchestrationItem item;           // as a fetch would bring it, without messages
+    Timestamp as_of{};                // the store's time then
+    Timestamp heard_at{};             // this node's
+    std::uint64_t messages_with = 0;  // there are some, and a fetch from this one on will bring them; 0: there are none
+  };
+  // What is known of an instance that is worked on, or that has claimed activities here.
+  struct Here {
+    std::optional<JobId> job;                           // the latest one
+    std::optional<KeptLock> lock;                       // only without a job
+    std::set<std::pair<ExecutionId, EventId>> running;  // claimed activities that may still offer an outcome
+    std::vector<LocalCompletion> pending;               // taken, for the next turn; only with a job
   };
   struct Outstanding {
     std::size_t kind = 0;     // index in RequestBody
     std::vector<JobId> jobs;  // whom it concerns, in its order
     std::shared_ptr<const std::vector<TurnCommit>> commits;
+    std::vector<LockToken> tokens;  // of a renewal
   };
   using Body = orchestration::RequestBody;
 
   [[nodiscard]] orchestration::Request request(Body body, std::vector<JobId> jobs = {});
   [[nodiscard]] std::optional<orchestration::Request> renew(Timestamp now);
-  [[nodiscard]] std::optional<orchestration::Request> commit();
+  [[nodiscard]] std::optional<orchestration::Request> commit(Timestamp now);
   [[nodiscard]] std::optional<orchestration::Request> give_back();
   [[nodiscard]] std::optional<orchestration::Request> run_turn();
   [[nodiscard]] std::optional<orchestration::Request> read_history();
@@ -94,18 +136,43 @@ class OrchestrationDispatcher {
 
   void fetched(ProviderResult<OrchestrationBatch> batch, Timestamp now);
   void awaited(const ProviderResult<bool>& found, Timestamp now);
-  void history_read(JobId id, ProviderResult<StoredHistory> history);
-  void turn_decided(JobId id, TurnDecision decision);
+  void history_read(JobId id, ProviderResult<StoredHistory> history, Timestamp now);
+  void turn_decided(JobId id, TurnDecision decision, Timestamp now);
   void committed(Outstanding& request, std::vector<ProviderResult<CommitAnswer>> answers, Timestamp now);
-  void given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers);
+  void given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers, Timestamp now);
   void renewed(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers, Timestamp now);
 
-  void take_on(OrchestrationItem item, Timestamp now);
-  void commit_succeeded(JobId id, const TurnCommit& commit, const CommitAnswer& answer);
+  void take_on(OrchestrationItem item, Timestamp now, bool held = false);
+  void commit_succeeded(JobId id, const TurnCommit& commit, const CommitAnswer& answer, Timestamp now);
   void commit_failed(JobId id, TurnCommit commit, const ProviderError& error, Timestamp now);
   void give_back_later(JobId id, Milliseconds delay, bool ignore_attempt);
   void give_up(std::optional<KeptExecution> kept);
-  void finish(JobId id);
+  void keep(const std::string& instance, std::optional<KeptExecution> execution);
+  void finish(JobId id, Timestamp now);
+
+  // The fast path: orchestration_fast_path.cpp
+  void ask_for_fast_path(Job& job, TurnCommit& commit, Timestamp now);
+  void take_fast_answer(JobId id, const TurnCommit& commit, const CommitAnswer& answer, Timestamp now);
+  void unreserve(Job& job);
+  void offered(LocalCompletion completion, Timestamp now);
+  void decline(std::vector<LocalCompletion>& completions);
+
+  // Held instances: orchestration_held.cpp
+  void arrived(OrchestrationItem item, Timestamp now);
+  void begin_held(Here& here, Timestamp now);
+  void join_or_run(Timestamp now);
+  void hand_completions(JobId id);
+  [[nodiscard]] bool moves_to_new_lock(Job& job, TurnCommit& commit);
+  void start_over(JobId id, Timestamp now);
+  void finished(JobId id, Job job, Timestamp now);
+  void look_after(const std::string& instance, Timestamp now);
+  void let_go(const KeptLock& lock);
+  void let_all_go();
+  void forget_lapsed_locks(Timestamp now);
+  [[nodiscard]] bool holds_locks() const noexcept {
+    return std::any_of(here_.begin(), here_.end(), [](const auto& entry) { return entry.second.lock.has_value(); });
+  }
+
   void report(const TurnReport& turn) const;
   void report_end(const TurnReport& turn) const;
 
@@ -120,26 +187,31 @@ class OrchestrationDispatcher {
   Logger logger_;
   Metrics metrics_;
   RandomIds ids_;
+  std::shared_ptr<WorkPlaces> places_;  // null: without the fast path
 
   WorkSearch search_;
   InstanceCache cache_;
   std::unordered_map<JobId, Job> jobs_;
   std::deque<JobId> to_read_;
   std::deque<JobId> to_run_;
+  std::deque<JobId> to_join_;  // ready, but a fetch is about to bring messages that come first
   std::vector<JobId> to_commit_;
   std::vector<std::pair<JobId, Abandon>> to_give_back_;
   std::multimap<Timestamp, JobId> to_commit_again_;
   std::unordered_map<RequestId, Outstanding> outstanding_;
+  std::unordered_map<std::string, Here> here_;  // empty without the fast path
   OrchestrationEffects effects_;
 
   RequestId last_request_ = 0;
   JobId last_job_ = 0;
-  std::size_t turns_ = 0;     // running
-  std::size_t suspects_ = 0;  // among the jobs
+  std::uint64_t fetches_ = 0;  // that have begun
+  std::size_t turns_ = 0;      // running
+  std::size_t suspects_ = 0;   // among the jobs
   bool committing_ = false;
   bool renewing_ = false;
   bool draining_ = false;
   Timestamp renew_at_ = Timestamp::max();  // no lease needs it earlier
+  Timestamp lapse_at_ = Timestamp::max();  // no kept lock ends earlier
 };
 
 }  // namespace perdure::runtime

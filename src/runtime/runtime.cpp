@@ -8,6 +8,7 @@
 
 #include "runtime/activity_threads.h"
 #include "runtime/dispatcher_threads.h"
+#include "runtime/handover_threads.h"
 #include "runtime/node.h"
 
 namespace perdure {
@@ -17,6 +18,10 @@ namespace orchestration = runtime::orchestration;
 namespace worker = runtime::worker;
 using runtime::ActivityThreads;
 using runtime::DispatcherThreads;
+using runtime::Handover;
+using runtime::KeptExecution;
+using runtime::NewsForTurns;
+using runtime::NewsForWorker;
 using runtime::Node;
 using runtime::NodeCode;
 using runtime::OrchestrationDispatcher;
@@ -24,7 +29,6 @@ using runtime::OrchestrationEffects;
 using runtime::ProviderCalls;
 using runtime::RandomIds;
 using runtime::RunId;
-using runtime::WithdrawnActivity;
 using runtime::WorkerDispatcher;
 
 namespace {
@@ -139,28 +143,53 @@ class Runtime::Threads {
                   tell([&](WorkerDispatcher& d, Timestamp now) { d.heartbeat(run, std::move(details), now); });
                 },
             .returned = [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp) { d.returned(run); }); }});
-    activities_->start(kWorkerThreads, [calls, runner = running_](worker::RequestBody body) {
-      return worker::perform(calls, *runner, std::move(body));
-    });
+    const auto handover = std::make_shared<Handover>();
+    const std::weak_ptr<OrchestrationThreads> turns = turns_;
+    activities_->start(
+        kWorkerThreads,
+        [calls, runner = running_](worker::RequestBody body) {
+          return worker::perform(calls, *runner, std::move(body));
+        },
+        [turns, handover](WorkerDispatcher& dispatcher, bool) {
+          return outside(dispatcher.take_news(), handover, turns);
+        });
     turns_->start(
         options_.orchestration_concurrency + kThreadsBesideTurns,
         [calls, turns = node.turns](orchestration::RequestBody body) {
           return orchestration::perform(calls, *turns, std::move(body));
         },
-        [workers](OrchestrationDispatcher& dispatcher) { return outside(dispatcher.take_effects(), workers); });
+        [workers, handover](OrchestrationDispatcher& dispatcher, bool own_thread) {
+          // Code of the user is destroyed on threads where it runs.
+          return outside(own_thread ? dispatcher.take_effects() : OrchestrationEffects{dispatcher.take_news(), {}},
+                         handover, workers);
+        });
   }
 
-  // What follows from an answer while the dispatcher is not locked: user code is destroyed, activities are stopped.
-  static std::function<void()> outside(OrchestrationEffects effects, const std::weak_ptr<WorkerThreads>& workers) {
-    if (effects.given_up.empty() && effects.withdrawn.empty()) return nullptr;
-    auto shared = std::make_shared<OrchestrationEffects>(std::move(effects));
-    return [shared, workers] {
-      shared->given_up.clear();
-      const auto alive = workers.lock();
-      if (!alive || shared->withdrawn.empty()) return;
-      alive->with([&](WorkerDispatcher& dispatcher, Timestamp now) {
-        for (const WithdrawnActivity& activity : shared->withdrawn) dispatcher.withdrawn(activity, now);
-      });
+  // What is to be done while the dispatcher is not locked: user code is destroyed, and the other dispatcher is told.
+  static std::function<void()> outside(OrchestrationEffects effects, const std::shared_ptr<Handover>& handover,
+                                       const std::weak_ptr<WorkerThreads>& workers) {
+    const bool news = !effects.empty();
+    if (effects.given_up.empty() && !news) return nullptr;
+    auto given_up = std::make_shared<std::vector<KeptExecution>>(std::move(effects.given_up));
+    if (news) handover->leave(static_cast<NewsForWorker&&>(effects));
+    return [given_up, news, handover, workers] {
+      given_up->clear();
+      if (const auto alive = news ? workers.lock() : nullptr) {
+        alive->with(
+            [&](WorkerDispatcher& dispatcher, Timestamp now) { dispatcher.hear(handover->take_for_worker(), now); });
+      }
+    };
+  }
+  static std::function<void()> outside(NewsForTurns news, const std::shared_ptr<Handover>& handover,
+                                       const std::weak_ptr<OrchestrationThreads>& turns) {
+    if (news.empty()) return nullptr;
+    handover->leave(std::move(news));
+    return [handover, turns] {
+      if (const auto alive = turns.lock()) {
+        alive->with([&](OrchestrationDispatcher& dispatcher, Timestamp now) {
+          dispatcher.hear(handover->take_for_turns(), now);
+        });
+      }
     };
   }
 

@@ -5,6 +5,7 @@
 #include "model/error_codec.h"
 #include "model/event_codec.h"
 #include "model/message_codec.h"
+#include "model/planted_fault.h"
 
 namespace perdure::runtime {
 
@@ -20,6 +21,7 @@ void add_effect(TurnCommit& commit, const Event& event, const std::optional<Sema
         .carry_forward = started->carry_forward.size(),
     };
   } else if (const auto* status = std::get_if<events::CustomStatusUpdated>(&event.body)) {
+    if (planted(PlantedFault::kFirstStatusOfTurnWins) && commit.custom_status) return;
     commit.custom_status = CustomStatusChange{status->status};
   } else if (const auto* set = std::get_if<events::KeyValueSet>(&event.body)) {
     commit.key_values.emplace_back(SetKeyValue{set->key, set->value, event.time});

@@ -4,10 +4,13 @@
 #include <iterator>
 #include <utility>
 
+#include "model/decode_error.h"
 #include "model/event_codec.h"
 #include "model/message_codec.h"
 #include "replay/intake.h"
 #include "replay/turn_end.h"
+#include "runtime/damaged_history.h"
+#include "runtime/trace_log.h"
 #include "runtime/turn_commit_builder.h"
 
 namespace perdure::runtime {
@@ -16,29 +19,11 @@ namespace {
 
 // What can never work here may work on another node, or after the next deployment.
 constexpr Milliseconds kRestOfUnusable{1'000};
+constexpr std::string_view kParentCannotGoOn = "the history of the parent is damaged";
 
 bool has_kind(const OrchestrationItem& item, MessageKind kind) {
   return std::any_of(item.messages.begin(), item.messages.end(),
                      [kind](const QueuedMessage& message) { return message.record.kind == kind; });
-}
-
-// As much of a history as can be read, in front of the first record that cannot.
-std::vector<Event> readable_front(const StoredHistory& history) {
-  std::vector<Event> events;
-  for (const EventRecord& record : history.events) {
-    try {
-      events.push_back(decode_event(record));
-    } catch (const DecodeError&) {
-      break;
-    }
-  }
-  return events;
-}
-
-std::optional<ParentLink> recorded_parent(const StoredHistory& history) {
-  const std::vector<Event> events = readable_front(history);
-  const auto* started = events.empty() ? nullptr : std::get_if<events::OrchestrationStarted>(&events.front().body);
-  return started ? started->parent : std::nullopt;
 }
 
 KeyValueSnapshot snapshot_of(const StoredHistory& history) {
@@ -73,31 +58,6 @@ std::string to_text(const std::optional<SemanticVersion>& version) {
   return version ? version->to_string() : "latest";
 }
 
-class TraceLog final : public TraceSink {
- public:
-  TraceLog(const Logger& logger, const OrchestrationItem& item, ExecutionId execution, std::string name)
-      : logger_(logger),
-        item_(item),
-        execution_(std::to_string(execution)),
-        name_(std::move(name)),
-        version_(item.metadata && item.metadata->version ? item.metadata->version->to_string() : "") {}
-
-  void trace(LogLevel level, std::string_view message) noexcept override {
-    logger_.log(level, message,
-                {{"instance_id", item_.instance},
-                 {"execution_id", execution_},
-                 {"orchestration_name", name_},
-                 {"orchestration_version", version_}});
-  }
-
- private:
-  const Logger& logger_;
-  const OrchestrationItem& item_;
-  std::string execution_;
-  std::string name_;
-  std::string version_;  // unknown in the first turn
-};
-
 }  // namespace
 
 std::string to_text(const std::vector<VersionRange>& ranges) {
@@ -122,6 +82,9 @@ struct TurnProcessor::Turn {
     } else {
       started_at = history.events.empty() ? task.now : history.events.front().time;
     }
+    // A clock may be set back; the time of an execution is not.
+    if (task.kept) task.now = std::max(task.now, task.kept->last_turn_at);
+    if (!history.events.empty()) task.now = std::max(task.now, history.events.back().time);
   }
 
   [[nodiscard]] const OrchestrationItem& item() const { return task.item; }
@@ -236,13 +199,30 @@ TurnDecision TurnProcessor::run(Turn& turn) const {
     kept->started_at = turn.started_at;
     kept->code = std::move(std::get<std::unique_ptr<OpenExecution>>(opened));
   }
+  kept->last_turn_at = turn.task.now;
+  std::vector<LockToken> completed_work = add_completions(turn);
   TraceLog traces(traces_, item, turn.execution, turn.name());
   const TurnOutcome outcome = kept->code->run_turn(
       {.now = turn.task.now, .entropy = turn.task.entropy, .messages = turn.messages.messages, .traces = &traces});
   log_ignored(turn, outcome.ignored);
   TurnDecision decision = commit(turn, outcome);
+  std::get<TurnCommit>(decision.action).completed_work = std::move(completed_work);
   if (outcome.status == ExecutionStatus::kRunning) decision.kept = std::move(kept);
   return decision;
+}
+
+// What came without the queue, behind what came through it, and decoded like it: a turn cannot tell them apart.
+std::vector<LockToken> TurnProcessor::add_completions(Turn& turn) const {
+  std::vector<LockToken> completed_work;
+  for (const LocalCompletion& completion : turn.task.completions) {
+    try {
+      turn.messages.messages.push_back(decode_message(completion.message));
+      completed_work.push_back(completion.work);
+    } catch (const DecodeError& error) {
+      warn(turn, "a completion cannot be decoded; it goes through the queue", "error", error.what());
+    }
+  }
+  return completed_work;
 }
 
 TurnDecision TurnProcessor::commit(Turn& turn, const TurnOutcome& outcome) const {
@@ -373,6 +353,10 @@ TurnDecision TurnProcessor::end(Turn& turn, ErrorDetails error) const {
   if (damaged) {
     // Any of the lost events may have scheduled an activity; what none did is not found and costs nothing.
     for (EventId id = first_unknown; id <= item.last_event_id; ++id) outcome.cancelled_activities.push_back(id);
+    for (std::string& child : open_children_from(turn.task.history, first_unknown)) {
+      outcome.messages.push_back(
+          {std::move(child), std::nullopt, std::nullopt, messages::CancelInstance{std::string(kParentCannotGoOn)}});
+    }
     const bool link_lost = !facts.parent() && item.metadata && item.metadata->parent;
     if (link_lost) {
       outcome.messages.push_back({*item.metadata->parent, std::nullopt, std::nullopt,

@@ -20,6 +20,7 @@
 #include "replay/turn.h"
 #include "replay/turn_executor.h"
 #include "runtime/instance_cache.h"
+#include "runtime/local_work.h"
 
 namespace perdure::runtime {
 
@@ -31,6 +32,9 @@ struct TurnTask {
   CommitId commit_id = 0;
   std::optional<KeptExecution> kept;  // from an earlier turn; `history` is then what was committed behind it
   StoredHistory history;
+  // Behind the messages of the item. Those that the turn consumes are named in TurnCommit::completed_work; the others
+  // are to go through the queue.
+  std::vector<LocalCompletion> completions;
 };
 
 // What a committed turn did, for counters and logs.
@@ -83,6 +87,8 @@ class TurnProcessor {
   [[nodiscard]] TurnDecision drop_starts(Turn& turn) const;
   [[nodiscard]] TurnDecision give_back(const Turn& turn, Milliseconds delay) const;
   [[nodiscard]] TurnDecision commit(Turn& turn, const TurnOutcome& outcome) const;
+  // Answers what the turn completes by itself.
+  [[nodiscard]] std::vector<LockToken> add_completions(Turn& turn) const;
   [[nodiscard]] bool is_supported(const Turn& turn) const;
   void log_ignored(const Turn& turn, const std::vector<IgnoredMessage>& ignored) const;
   void warn(const Turn& turn, std::string_view message, std::string_view key = {}, const std::string& value = {}) const;

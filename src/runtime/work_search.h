@@ -30,6 +30,7 @@ class WorkSearch {
     if (stopped_ || fetching_ || room == 0 || now < look_at_) return Step::kNothing;
     if (expect_work_) {
       fetching_ = true;
+      expected_meanwhile_ = false;
       limit_ = room;
       return Step::kFetch;
     }
@@ -55,7 +56,7 @@ class WorkSearch {
   void fetched(std::size_t items, bool with_suspect) noexcept {
     fetching_ = false;
     errors_.succeeded();
-    expect_work_ = items >= limit_ || with_suspect;
+    expect_work_ = items >= limit_ || with_suspect || expected_meanwhile_;
   }
   // Answers how long the store is left alone.
   Milliseconds fetch_failed(const ProviderError& error, Timestamp now) noexcept {
@@ -73,12 +74,21 @@ class WorkSearch {
     return rest(error, now);
   }
 
-  // There is more, somebody says.
-  void expect_work() noexcept { expect_work_ = true; }
+  // There is more, somebody says; perhaps too late for the fetch that is under way.
+  void expect_work() noexcept {
+    expect_work_ = true;
+    expected_meanwhile_ = true;
+  }
   // Looks no further; a wait that goes on is ended.
   void stop() noexcept { stopped_ = true; }
   [[nodiscard]] bool awaiting() const noexcept { return awaiting_; }
   [[nodiscard]] bool fetching() const noexcept { return fetching_; }
+  // How many items the fetch that is under way may bring.
+  [[nodiscard]] std::size_t being_fetched() const noexcept { return fetching_ ? limit_ : 0; }
+  // A fetch is under way, or will be without anything else happening here.
+  [[nodiscard]] bool is_looking(Timestamp now, std::size_t room) const noexcept {
+    return fetching_ || awaiting_ || (!stopped_ && expect_work_ && room > 0 && now >= look_at_);
+  }
 
  private:
   // It goes on although nobody wants its answer, or it would not end for everything that could be taken.
@@ -98,6 +108,7 @@ class WorkSearch {
   bool ending_ = false;  // the wait was told to end
   bool awaits_suspects_ = false;
   bool expect_work_ = true;
+  bool expected_meanwhile_ = false;  // since the latest fetch began
   bool stopped_ = false;
   Timestamp look_at_ = Timestamp::min();  // not before
   std::stop_source wait_;

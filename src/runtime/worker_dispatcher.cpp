@@ -22,14 +22,26 @@ std::string in_milliseconds(const std::optional<Milliseconds>& time) {
 
 }  // namespace
 
-WorkerDispatcher::WorkerDispatcher(const RuntimeOptions& options, const Capabilities& store, std::string owner,
-                                   CapabilityFilter filter, ActivityResolver resolve)
-    : owner_(std::move(owner)),
-      filter_(std::move(filter)),
+WorkFetch work_fetch(const RuntimeOptions& options, const std::string& owner, const CapabilityFilter& filter) {
+  WorkFetch fetch;
+  fetch.lock_timeout = options.worker_lock_timeout;
+  fetch.tags = options.worker_tag_filter;
+  fetch.session = SessionFetch{
+      .owner = owner, .lock_timeout = options.session_lock_timeout, .max_sessions = options.max_sessions_per_runtime};
+  fetch.filter = filter;
+  fetch.suspects.from_attempts = std::max(options.max_attempts / 2, 1U);
+  return fetch;
+}
+
+WorkerDispatcher::WorkerDispatcher(const RuntimeOptions& options, const Capabilities& store, const std::string& owner,
+                                   const CapabilityFilter& filter, ActivityResolver resolve,
+                                   std::shared_ptr<WorkPlaces> places)
+    : owner_(owner),
+      fetch_(work_fetch(options, owner, filter)),
       resolve_(std::move(resolve)),
+      places_(std::move(places)),
       max_threads_(options.worker_concurrency),
       max_async_(options.max_async_activities),
-      max_sessions_(options.max_sessions_per_runtime),
       max_payload_bytes_(options.limits.max_payload_bytes),
       max_attempts_(options.max_attempts),
       backoff_(options.unregistered_backoff),
@@ -41,16 +53,22 @@ WorkerDispatcher::WorkerDispatcher(const RuntimeOptions& options, const Capabili
       heartbeat_interval_(options.heartbeat_interval),
       grace_(options.activity_cancellation_grace_period),
       long_poll_(options.long_poll_timeout),
-      tags_(options.worker_tag_filter),
       keeps_sessions_(!options.worker_node_id.empty()),
       logger_(options.logger.with_target(log_target::kWorkerDispatcher)),
       metrics_(options.metrics),
       search_(store.wake_ups, options.min_poll_interval) {
   if (!metrics_.enabled()) gauges_at_ = Timestamp::max();
   if (keeps_sessions_) sessions_at_ = Timestamp::min();  // those that the process before this one has left
+  publish_places();
 }
 
 std::optional<worker::Request> WorkerDispatcher::next(Timestamp now) {
+  auto request = wanted(now);
+  publish_places();
+  return request;
+}
+
+std::optional<worker::Request> WorkerDispatcher::wanted(Timestamp now) {
   while (!to_ack_again_.empty() && to_ack_again_.begin()->first <= now) {
     const RunId id = to_ack_again_.begin()->second;
     to_ack_again_.erase(to_ack_again_.begin());
@@ -58,13 +76,13 @@ std::optional<worker::Request> WorkerDispatcher::next(Timestamp now) {
   }
   if (now >= check_at_) check_deadlines(now);
   sweep();
-  if (auto wanted = stop_or_replace(now)) return wanted;
-  if (auto wanted = beat(now)) return wanted;
-  if (auto wanted = renew(now)) return wanted;
-  if (auto wanted = start()) return wanted;
-  if (auto wanted = acknowledge()) return wanted;
-  if (auto wanted = give_back()) return wanted;
-  if (auto wanted = upkeep(now)) return wanted;
+  if (auto request = stop_or_replace(now)) return request;
+  if (auto request = beat(now)) return request;
+  if (auto request = renew(now)) return request;
+  if (auto request = start()) return request;
+  if (auto request = acknowledge()) return request;
+  if (auto request = give_back()) return request;
+  if (auto request = upkeep(now)) return request;
   return look_for_work(now);
 }
 
@@ -79,6 +97,7 @@ Timestamp WorkerDispatcher::wake_at() const noexcept {
 
 void WorkerDispatcher::drain() {
   draining_ = true;
+  publish_places();
   search_.stop();
   for (const worker::Start& start : std::exchange(to_start_, {})) {
     Run& run = runs_.at(start.run);
@@ -105,12 +124,14 @@ void WorkerDispatcher::check_deadlines(Timestamp now) {
     } else if (run.silent_at && *run.silent_at <= now) {
       time_out(id, run, "sent no heartbeat for " + in_milliseconds(limits.heartbeat), now);
     }
+    if (run.offer_at && *run.offer_at <= now) offer(id, run);
     // The store could not be asked in time whether the lock still holds, so it does not.
     if (!run.lease.lost() && !run.settled && run.lease.until() <= now) lose(id, run, now);
     if (!renewing_ && !run.settled) check_at_ = std::min(check_at_, std::max(run.lease.renew_at(), now));
     if (!run.settled && !run.lease.lost()) check_at_ = std::min(check_at_, run.lease.until());
     if (run.deadline) check_at_ = std::min(check_at_, *run.deadline);
     if (run.silent_at) check_at_ = std::min(check_at_, *run.silent_at);
+    if (run.offer_at) check_at_ = std::min(check_at_, *run.offer_at);
     if (wants_to_beat(run) && !beating_) check_at_ = std::min(check_at_, std::max(run.beat_at, now));
     if (run.replace_thread_at) check_at_ = std::min(check_at_, std::max(*run.replace_thread_at, now));
   }
@@ -208,12 +229,24 @@ std::optional<worker::Request> WorkerDispatcher::upkeep(Timestamp now) {
   return std::nullopt;
 }
 
-std::size_t WorkerDispatcher::room() const noexcept {
-  if (tags_.takes_nothing()) return 0;
+std::size_t WorkerDispatcher::free_places() const noexcept {
+  if (fetch_.tags.takes_nothing()) return 0;
   const std::size_t threads = max_threads_ - std::min(max_threads_, threads_);
   // Whatever has a thread may turn out to be asynchronous.
   const std::size_t async = max_async_ - std::min(max_async_, async_ + threads_);
   return std::min(threads, async);
+}
+
+std::size_t WorkerDispatcher::room() const noexcept {
+  const std::size_t free = free_places();
+  return places_ ? free - std::min(free, places_->reserved()) : free;
+}
+
+// What a fetch is about to fill is not free, and a node that begins nothing new has no places.
+void WorkerDispatcher::publish_places() const noexcept {
+  if (!places_) return;
+  const std::size_t free = draining_ ? 0 : free_places();
+  places_->publish(free - std::min(free, search_.being_fetched()), suspect_runs_.empty());
 }
 
 std::optional<worker::Request> WorkerDispatcher::look_for_work(Timestamp now) {
@@ -231,13 +264,9 @@ std::optional<worker::Request> WorkerDispatcher::look_for_work(Timestamp now) {
 }
 
 WorkFetch WorkerDispatcher::fetch_options() const {
-  WorkFetch fetch;
+  WorkFetch fetch = fetch_;
   fetch.limit = room();
-  fetch.lock_timeout = lock_timeout_;
-  fetch.tags = tags_;
-  fetch.session = SessionFetch{.owner = owner_, .lock_timeout = session_timeout_, .max_sessions = max_sessions_};
-  fetch.filter = filter_;
-  fetch.suspects = {.from_attempts = std::max(max_attempts_ / 2, 1U), .admit = suspect_runs_.empty()};
+  fetch.suspects.admit = suspect_runs_.empty();
   return fetch;
 }
 
@@ -274,6 +303,7 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
     started(request.runs.front());
   }
   sweep();
+  publish_places();
 }
 
 }  // namespace perdure::runtime

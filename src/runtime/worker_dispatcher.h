@@ -10,6 +10,9 @@
 // The lock of a run is renewed until its outcome is in the store, and what its heartbeats tell is written now and then.
 // A run whose outcome nobody wants any more (cancelled, lock lost, shutdown) is told to stop; if it does not return
 // within the grace period, its thread is replaced. Used by one thread at a time.
+//
+// The fast path: an activity that a commit of this node claimed comes without a fetch, and its outcome is offered to
+// the orchestration dispatcher first. Its lock is renewed until there is a verdict.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +30,8 @@
 
 #include <perdure/runtime_options.h>
 #include "runtime/lease.h"
-#include "runtime/orchestration_dispatcher.h"
+#include "runtime/local_work.h"
+#include "runtime/work_places.h"
 #include "runtime/work_search.h"
 #include "runtime/worker_requests.h"
 
@@ -35,10 +39,16 @@ namespace perdure::runtime {
 
 using ActivityResolver = std::function<std::shared_ptr<const ActivityHandler>(const std::string& name)>;
 
+// How the worker of a node fetches; limit and suspects aside.
+[[nodiscard]] WorkFetch work_fetch(const RuntimeOptions& options, const std::string& owner,
+                                   const CapabilityFilter& filter);
+
 class WorkerDispatcher {
  public:
-  WorkerDispatcher(const RuntimeOptions& options, const Capabilities& store, std::string owner, CapabilityFilter filter,
-                   ActivityResolver resolve);
+  // `places` are shared with those who claim for it; null: nobody does.
+  WorkerDispatcher(const RuntimeOptions& options, const Capabilities& store, const std::string& owner,
+                   const CapabilityFilter& filter, ActivityResolver resolve,
+                   std::shared_ptr<WorkPlaces> places = nullptr);
 
   // Nothing: only an answer, a report, or the time of wake_at(), changes anything.
   [[nodiscard]] std::optional<worker::Request> next(Timestamp now);
@@ -54,6 +64,11 @@ class WorkerDispatcher {
   void returned(RunId id);
   // A turn that was committed here has withdrawn it.
   void withdrawn(const WithdrawnActivity& activity, Timestamp now);
+  // What the orchestration dispatcher says.
+  void hear(NewsForWorker news, Timestamp now);
+  // What it is to be told; to be asked for behind every call.
+  [[nodiscard]] NewsForTurns take_news() { return std::exchange(news_, {}); }
+  [[nodiscard]] bool has_news() const noexcept { return !news_.empty(); }
 
   // Begins nothing new.
   void drain();
@@ -85,6 +100,9 @@ class WorkerDispatcher {
     bool returned = true;                        // no thread is occupied
     bool wanted = false;                         // the outcome is still to come, and somebody waits for it
     bool settled = false;                        // the store knows what there is to know
+    bool claimed = false;                        // by a commit here, and the outcome is still to be offered
+    bool offered = false;                        // the verdict is still to come
+    std::optional<Timestamp> offer_at{};         // at the latest; earlier if its thread is back
     int retries = 0;
     std::optional<WorkAck> ack;  // to be sent, or sent and to be sent again
     Payload progress;            // of its latest heartbeat, or what the attempt before left
@@ -98,6 +116,7 @@ class WorkerDispatcher {
   };
 
   [[nodiscard]] worker::Request request(worker::RequestBody body, std::vector<RunId> runs = {});
+  [[nodiscard]] std::optional<worker::Request> wanted(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> stop_or_replace(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> renew(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> beat(Timestamp now);
@@ -108,7 +127,10 @@ class WorkerDispatcher {
   [[nodiscard]] std::optional<worker::Request> keep_sessions(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> look_for_work(Timestamp now);
   [[nodiscard]] WorkFetch fetch_options() const;
+  // Places that are free, and those of them that nobody has reserved.
+  [[nodiscard]] std::size_t free_places() const noexcept;
   [[nodiscard]] std::size_t room() const noexcept;
+  void publish_places() const noexcept;
 
   void fetched(ProviderResult<WorkBatch> batch, Timestamp now);
   void awaited(const ProviderResult<bool>& found, Timestamp now);
@@ -120,10 +142,15 @@ class WorkerDispatcher {
   void sessions_renewed(const ProviderResult<std::size_t>& count, Timestamp now);
   void gauges_read(const worker::Gauges& gauges) const;
 
-  void take_on(WorkItem item, Timestamp now);
+  void take_on(WorkItem item, Timestamp now, bool claimed);
   void begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now);
   void fail(RunId id, ErrorDetails error);
   void complete_with(RunId id, MessageBody completion);
+  void offer_when_returned(Run& run, Timestamp now);
+  void offer(RunId id, Run& run);
+  void judged(const Verdict& verdict);
+  // Nothing will be offered.
+  void offers_nothing(Run& run);
   void give_back_later(RunId id, Milliseconds delay, bool ignore_attempt);
   [[nodiscard]] static bool wants_to_beat(const Run& run) noexcept;
   [[nodiscard]] static Identity identity_of(const Run& run);
@@ -147,11 +174,11 @@ class WorkerDispatcher {
 
   // Options
   std::string owner_;
-  CapabilityFilter filter_;
+  WorkFetch fetch_;
   ActivityResolver resolve_;
+  std::shared_ptr<WorkPlaces> places_;
   std::size_t max_threads_;
   std::size_t max_async_;
-  std::size_t max_sessions_;
   std::size_t max_payload_bytes_;
   std::uint32_t max_attempts_;
   UnregisteredBackoff backoff_;
@@ -163,7 +190,6 @@ class WorkerDispatcher {
   Milliseconds heartbeat_interval_;
   Milliseconds grace_;
   Milliseconds long_poll_;
-  TagFilter tags_;
   bool keeps_sessions_;  // from one process to the next
   Logger logger_;
   Metrics metrics_;
@@ -178,6 +204,7 @@ class WorkerDispatcher {
   std::multimap<Timestamp, RunId> to_ack_again_;
   std::vector<std::pair<RunId, Abandon>> to_give_back_;
   std::map<RequestId, Outstanding> outstanding_;
+  NewsForTurns news_;
 
   RequestId last_request_ = 0;
   RunId last_run_ = 0;

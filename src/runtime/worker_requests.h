@@ -12,12 +12,10 @@
 #include <perdure/activity_handler.h>
 #include <perdure/provider.h>
 #include <perdure/provider_admin.h>
+#include "runtime/local_work.h"
 #include "runtime/orchestration_requests.h"
 
 namespace perdure::runtime {
-
-// One attempt at an activity on this node.
-using RunId = std::uint64_t;
 
 namespace worker {
 

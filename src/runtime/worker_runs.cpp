@@ -4,6 +4,7 @@
 
 #include "model/decode_error.h"
 #include "model/message_codec.h"
+#include "model/planted_fault.h"
 #include "providers/times.h"
 #include "runtime/worker_dispatcher.h"
 
@@ -30,8 +31,9 @@ void WorkerDispatcher::fetched(ProviderResult<WorkBatch> batch, Timestamp now) {
   }
   const std::size_t suspects_before = suspect_runs_.size();
   const std::size_t items = batch->items.size();
-  for (WorkItem& item : batch->items) take_on(std::move(item), now);
+  for (WorkItem& item : batch->items) take_on(std::move(item), now, false);
   withdrawn_meanwhile_.clear();
+  if (places_) places_->queue_seen(items >= search_.being_fetched());
   search_.fetched(items, suspect_runs_.size() > suspects_before);
 }
 
@@ -42,7 +44,7 @@ void WorkerDispatcher::awaited(const ProviderResult<bool>& found, Timestamp now)
                {{"error", found.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
 }
 
-void WorkerDispatcher::take_on(WorkItem item, Timestamp now) {
+void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
   const RunId id = ++last_run_;
   std::string body = std::move(item.record.body);
   Run& run = runs_
@@ -56,6 +58,7 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now) {
                                   .ack = {},
                                   .progress = {}})
                  .first->second;
+  run.claimed = claimed;
   check_at_ = std::min(check_at_, run.lease.renew_at());
   if (item.attempt_count > std::max(max_attempts_ / 2, 1U)) suspect_runs_.insert(id);
   if (run.record.session) {
@@ -148,6 +151,7 @@ void WorkerDispatcher::ended(RunId id, ActivityOutcome outcome, Timestamp now) {
   if (found == runs_.end()) return;
   Run& run = found->second;
   if (!run.wanted) return;
+  offer_when_returned(run, now);
   const bool too_long = outcome && *outcome && (*outcome)->size() > max_payload_bytes_;
   report(run, outcome && !too_long ? "success" : "app_error", now);
   if (!outcome) return fail(id, outcome.error());
@@ -179,7 +183,11 @@ void WorkerDispatcher::complete_with(RunId id, MessageBody completion) {
   unwant(run);
   run.ack = WorkAck{run.lease.token(),
                     encode_message({run.record.instance, run.record.execution, std::nullopt, std::move(completion)})};
-  to_ack_.push_back(id);
+  if (!run.claimed) {
+    to_ack_.push_back(id);
+  } else if (!run.offer_at) {
+    offer(id, run);
+  }
 }
 
 void WorkerDispatcher::returned(RunId id) {
@@ -190,6 +198,7 @@ void WorkerDispatcher::returned(RunId id) {
   run.replace_thread_at.reset();
   if (replaced_runs_.erase(id) == 0) --threads_;
   if (run.wanted) ++async_;
+  if (run.offer_at) offer(id, run);
   forget_if_over(id);
 }
 
@@ -211,6 +220,8 @@ void WorkerDispatcher::acknowledged(const Outstanding& request, const std::vecto
       logger_.debug("a late result is dropped",
                     {{"instance_id", run.record.instance}, {"activity_name", run.record.name}});
       settle(id);
+    } else if (planted(PlantedFault::kAckForgottenAfterError)) {
+      settle(id);
     } else if (error.retryable() && !run.lease.lost()) {
       const Milliseconds delay = kFirstAckRetry * (1 << std::min(run.retries++, kMaxAckDoublings));
       to_ack_again_.emplace(now + delay, id);
@@ -225,6 +236,7 @@ void WorkerDispatcher::acknowledged(const Outstanding& request, const std::vecto
 
 void WorkerDispatcher::give_back_later(RunId id, Milliseconds delay, bool ignore_attempt) {
   Run& run = runs_.at(id);
+  offers_nothing(run);
   to_give_back_.emplace_back(id, Abandon{run.lease.token(), delay, ignore_attempt});
   if (!wants_to_beat(run)) return;
   run.beat_at = Timestamp::min();  // it waits for that
@@ -302,7 +314,7 @@ void WorkerDispatcher::stop(RunId id, Run& run, Timestamp now) {
   }
   if (run.starting) {
     run.stop_wanted = true;
-  } else {
+  } else if (!planted(PlantedFault::kStopNeverSent)) {
     to_stop_.push_back(id);
   }
   if (run.returned) return;
@@ -336,7 +348,7 @@ void WorkerDispatcher::stop_all(Timestamp now) {
   for (auto& [id, run] : runs_) {
     if (!run.wanted) continue;
     stop(id, run, now);
-    give_back_later(id, Milliseconds(0), true);
+    give_back_later(id, Milliseconds(0), !planted(PlantedFault::kDrainCountsAttempts));
   }
 }
 
@@ -347,6 +359,7 @@ void WorkerDispatcher::settle(RunId id) {
   Run& run = runs_.at(id);
   run.settled = true;
   run.ack.reset();
+  offers_nothing(run);
   suspect_runs_.erase(id);
   over_.push_back(id);
 }

@@ -31,8 +31,9 @@ class DispatchActivities : public ::testing::Test {
   WorkerDispatcher& dispatcher() {
     if (!made) {
       const auto handler = std::make_shared<const ActivityHandler>();
-      made.emplace(options, capabilities, "node", CapabilityFilter(),
-                   [handler](const std::string& name) { return name == "Unknown" ? nullptr : handler; });
+      made.emplace(
+          options, capabilities, "node", CapabilityFilter(),
+          [handler](const std::string& name) { return name == "Unknown" ? nullptr : handler; }, places);
     }
     return *made;
   }
@@ -163,8 +164,9 @@ class DispatchActivities : public ::testing::Test {
 
   RuntimeOptions options;
   Capabilities capabilities{.wake_ups = true};
-  bool upkeep = false;          // the test answers it
-  bool keeps_sessions = false;  // the test answers renewals of sessions
+  std::shared_ptr<WorkPlaces> places;  // for those who claim
+  bool upkeep = false;                 // the test answers it
+  bool keeps_sessions = false;         // the test answers renewals of sessions
   Timestamp now = kBegin;
   std::deque<worker::Request> open;
   std::shared_ptr<CapturingLogSink> log = std::make_shared<CapturingLogSink>();

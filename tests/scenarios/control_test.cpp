@@ -439,7 +439,7 @@ bool order_outlives(const WorldKind& kind, int steps_of_a_life, int deaths) {
 TEST_P(SteppedControl, AnOrderOutlivesTheDeathOfItsNodeAfterEveryStep) {
   int steps = 0;
   while (!HasFailure() && order_outlives(world.kind(), steps, 1)) ++steps;
-  EXPECT_GT(steps, 30);  // or else the test does not see much
+  EXPECT_GT(steps, 20);  // or else the test does not see much
 }
 
 TEST_P(SteppedControl, AnOrderOutlivesNodesThatAllDieYoung) {

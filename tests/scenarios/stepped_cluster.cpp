@@ -49,6 +49,17 @@ ProviderResult<WorkBatch> Watch::fetch_work_items(const WorkFetch& fetch) {
   return batch;
 }
 
+std::vector<ProviderResult<CommitAnswer>> Watch::ack_orchestration_items(std::span<const TurnCommit> commits) {
+  auto answers = ForwardingProvider::ack_orchestration_items(commits);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i]) continue;
+    for (const ClaimedActivity& claimed : answers[i]->claimed) {
+      activities.push_back({commits[i].activities[claimed.index].name, 1, answers[i]->claimed.size(), answers[i]->now});
+    }
+  }
+  return answers;
+}
+
 std::vector<ProviderResult<void>> Watch::abandon_orchestration_items(std::span<const Abandon> abandoned) {
   abandons.insert(abandons.end(), abandoned.begin(), abandoned.end());
   return ForwardingProvider::abandon_orchestration_items(abandoned);
@@ -72,6 +83,7 @@ SteppedCluster::SteppedCluster(const WorldKind& kind)
       client_(store_),
       dice_(kind.seed),
       cache_(kind.cache),
+      fast_(kind.fast),
       next_seed_(kind.seed * 1'000) {}
 
 SteppedCluster::Node& SteppedCluster::start_node(const Registry& registry, RuntimeOptions options,
@@ -80,6 +92,7 @@ SteppedCluster::Node& SteppedCluster::start_node(const Registry& registry, Runti
   options.logger = Logger(log_);
   options.metrics = Metrics(metrics_);
   if (!cache_) options.cached_executions = 0;
+  options.fast_path = fast_;
   nodes_.push_back(std::make_unique<Node>(view ? view : store_, registry, options, ++next_seed_));
   return *nodes_.back();
 }

@@ -36,6 +36,8 @@ class Watch final : public testing::ForwardingProvider {
 
   ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override;
   ProviderResult<WorkBatch> fetch_work_items(const WorkFetch& fetch) override;
+  // What it claims counts as fetched.
+  std::vector<ProviderResult<CommitAnswer>> ack_orchestration_items(std::span<const TurnCommit> commits) override;
   std::vector<ProviderResult<void>> abandon_orchestration_items(std::span<const Abandon> abandoned) override;
 
   // Attempts that it was fetched with, in order.
@@ -60,6 +62,8 @@ class SteppedCluster {
   void settle();
   // Settles, moves the clock, settles.
   void advance(Milliseconds by);
+  // Moves the clock amid everything.
+  void jump(Milliseconds by) { clock_->advance(by); }
   // Steps until `reached` holds, at this time. Fails the test if there is nothing left to do.
   template <class Predicate>
   bool step_until(Predicate reached) {
@@ -102,6 +106,7 @@ class SteppedCluster {
   Client client_;
   Dice dice_;
   bool cache_;
+  bool fast_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::uint64_t next_seed_;
 };

@@ -32,6 +32,12 @@ class Distorting final : public testing::ForwardingProvider {
   std::function<void(MessageRecord&)> activity;
   int distorted_fetches = 0;
 
+  // Without the fast path: a node that claims its own activities would fetch none.
+  Capabilities capabilities() const noexcept override {
+    Capabilities plain = ForwardingProvider::capabilities();
+    plain.fast_path = false;
+    return plain;
+  }
   ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override {
     auto batch = ForwardingProvider::fetch_orchestration_items(fetch);
     if (!batch || !message) return batch;

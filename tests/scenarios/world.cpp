@@ -31,7 +31,7 @@ class World::WatchedStore : public testing::ForwardingProvider {
 
 std::string WorldKind::name() const {
   return std::string(sqlite ? "Sqlite" : "Memory") + (threads ? "Threads" : "Stepped" + std::to_string(seed)) +
-         (cache ? "Cached" : "Rebuilt");
+         (fast ? "Fast" : (cache ? "Cached" : "Rebuilt"));
 }
 
 std::vector<WorldKind> all_worlds() {
@@ -39,6 +39,7 @@ std::vector<WorldKind> all_worlds() {
   for (const bool sqlite : {false, true}) {
     for (const bool cache : {true, false}) worlds.push_back({.sqlite = sqlite, .threads = true, .cache = cache});
   }
+  worlds.push_back({.sqlite = true, .threads = true, .fast = true});
   return worlds;
 }
 
@@ -48,6 +49,8 @@ std::vector<WorldKind> stepped_worlds() {
     for (const std::uint64_t seed : {1U, 2U, 3U}) worlds.push_back({.cache = cache, .seed = seed});
     worlds.push_back({.sqlite = true, .cache = cache, .seed = 4});
   }
+  worlds.push_back({.fast = true, .seed = 5});
+  worlds.push_back({.sqlite = true, .fast = true, .seed = 6});
   return worlds;
 }
 
@@ -93,6 +96,7 @@ World::Node& World::start_node(const Registry& registry, RuntimeOptions options)
   options.logger = Logger(log_);
   options.metrics = Metrics(metrics_);
   if (!kind_.cache) options.cached_executions = 0;
+  options.fast_path = kind_.fast;
   auto node = std::make_unique<Node>();
   node->fetch.filter.engine_versions = options.supported_replay_versions;
   if (options.supported_replay_versions.empty()) {
@@ -106,6 +110,7 @@ World::Node& World::start_node(const Registry& registry, RuntimeOptions options)
   }
   if (kind_.threads) {
     node->threads = std::make_unique<Runtime>(watched_, registry, options);
+    node->fetch.owner = node->threads->node_id();
     node->work.session = SessionFetch{.owner = node->threads->node_id(),
                                       .lock_timeout = options.session_lock_timeout,
                                       .max_sessions = options.max_sessions_per_runtime};

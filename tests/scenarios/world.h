@@ -20,13 +20,14 @@ struct WorldKind {
   bool sqlite = false;
   bool threads = false;
   bool cache = true;
+  bool fast = false;       // with the fast path; needs the cache
   std::uint64_t seed = 1;  // of a world without threads
 
   [[nodiscard]] std::string name() const;
   friend std::ostream& operator<<(std::ostream& out, const WorldKind& kind) { return out << kind.name(); }
 };
 
-// Every combination of store, driver and cache; and a few more seeds where the driver has one.
+// Every combination of store, driver and cache; a few more seeds where the driver has one; and the fast path.
 [[nodiscard]] std::vector<WorldKind> all_worlds();
 // The same without threads, whose nodes can die.
 [[nodiscard]] std::vector<WorldKind> stepped_worlds();

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/planted_fault.h"
 #include "providers/memory/commit_check.h"
 #include "providers/memory/work_queue.h"
 #include "providers/times.h"
@@ -32,6 +33,11 @@ Execution& begin_or_continue(Store& store, KeyRow& row, const TurnCommit& commit
   return execution;
 }
 
+// For planted faults.
+bool continues(const TurnCommit& commit) {
+  return commit.status && commit.status->status == ExecutionStatus::kContinuedAsNew;
+}
+
 // Steps 6 to 11: what the turn says about the instance itself.
 void write_instance(Store& store, KeyRow& row, const TurnCommit& commit, Timestamp now) {
   Execution& execution = begin_or_continue(store, row, commit, now);
@@ -43,12 +49,13 @@ void write_instance(Store& store, KeyRow& row, const TurnCommit& commit, Timesta
     execution.output = ends ? commit.status->output : std::nullopt;
     execution.completed_at = ends ? std::optional(now) : std::nullopt;
   }
-  if (commit.custom_status) {
+  if (commit.custom_status && !(planted(PlantedFault::kStatusResetLost) && !commit.custom_status->value)) {
     instance.custom_status = commit.custom_status->value;
     ++instance.custom_status_version;
   }
   for (const KeyValueMutation& mutation : commit.key_values) instance.key_values.apply(mutation);
-  if (commit.status && is_terminal(commit.status->status)) instance.key_values.merge();
+  const bool merges = !(planted(PlantedFault::kKeyValuesNotMerged) && continues(commit));
+  if (commit.status && is_terminal(commit.status->status) && merges) instance.key_values.merge();
   instance.updated_at = now;
 }
 
@@ -72,7 +79,10 @@ std::vector<ClaimedActivity> queue_activities(Store& store, const KeyRow& row, c
   }
   for (const EventId id : commit.cancelled_activities) {
     const Identity identity{.instance = row.id, .execution = commit.execution_id, .activity_id = id};
-    if (Activity* const activity = store.activities.find(identity)) store.activities.erase(*activity);
+    Activity* const activity = store.activities.find(identity);
+    if (activity == nullptr) continue;
+    if (planted(PlantedFault::kRunningActivityNotWithdrawn) && activity->lock) continue;
+    store.activities.erase(*activity);
   }
   if (!commit.claim) return {};
   return claim_work(store, queued, *commit.claim, now);
@@ -82,6 +92,10 @@ std::vector<ClaimedActivity> queue_activities(Store& store, const KeyRow& row, c
 void release_or_keep(KeyRow& row, const TurnCommit& commit, Timestamp now) {
   const bool ends = commit.status && is_terminal(commit.status->status);
   if (!commit.keep_lock || ends) {
+    if (planted(PlantedFault::kLockStaysAfterCommit) && !row.mailbox.empty() &&
+        *row.mailbox.first_visible_at() <= now) {
+      return;
+    }
     row.lock.reset();
     return;
   }
@@ -101,13 +115,19 @@ CommitAnswer answer_of(const KeyRow& row, const TurnCommit& commit, Timestamp no
 }
 
 CommitAnswer apply(Store& store, KeyRow& row, const TurnCommit& commit, Timestamp now) {
-  for (const MessageId id : commit.consumed) row.mailbox.remove(id);
+  const bool keeps_messages = planted(PlantedFault::kEmptyTurnConsumesNothing) && commit.events.empty();
+  for (const MessageId id : commit.consumed) {
+    if (!keeps_messages) row.mailbox.remove(id);
+  }
   remove_completed_work(store, commit, now);
   if (row.instance || commit.started) write_instance(store, row, commit, now);
   std::vector<ClaimedActivity> claimed = queue_activities(store, row, commit, now);
-  for (const MessageRecord& message : commit.messages) store.enqueue(message, now);
+  for (const MessageRecord& message : commit.messages) {
+    if (planted(PlantedFault::kContinueAsNewSendsNothing) && continues(commit) && message.instance != row.id) continue;
+    store.enqueue(message, now);
+  }
   row.last_commit = commit.commit_id;
-  row.attempts = 0;
+  if (!(planted(PlantedFault::kAttemptsSurviveContinueAsNew) && continues(commit))) row.attempts = 0;
   row.not_before.reset();
   release_or_keep(row, commit, now);
 
@@ -118,17 +138,32 @@ CommitAnswer apply(Store& store, KeyRow& row, const TurnCommit& commit, Timestam
   return answer;
 }
 
+bool may_commit(const KeyRow& row, const TurnCommit& commit, Timestamp now) {
+  if (planted(PlantedFault::kCommitFenceIgnoresToken)) return is_locked(row.lock, now);
+  if (planted(PlantedFault::kCommitFenceIgnoresTime)) return is_current(row.lock, commit.token);
+  return holds(row.lock, commit.token, now);
+}
+
+void send_all(Store& store, const TurnCommit& commit, Timestamp now) {
+  for (const MessageRecord& message : commit.messages) store.enqueue(message, now);
+}
+
 }  // namespace
 
 ProviderResult<CommitAnswer> commit_turn(Store& store, const TurnCommit& commit, Timestamp now) {
   KeyRow* const row = store.instance_of(commit.token);
   // Before the lock is looked at: what was lost is the answer, not the commit, and the lock went with the commit.
-  if (row != nullptr && row->last_commit == commit.commit_id) {
+  const bool known = row != nullptr && row->last_commit == commit.commit_id;
+  if (known && !planted(PlantedFault::kCommitIdForgotten)) {
+    if (planted(PlantedFault::kRepeatedCommitSends)) send_all(store, commit, now);
     CommitAnswer answer = answer_of(*row, commit, now);
     answer.repeated = true;
     return answer;
   }
-  if (row == nullptr || !holds(row->lock, commit.token, now)) return lock_lost(row);
+  if (row == nullptr || !may_commit(*row, commit, now)) {
+    if (planted(PlantedFault::kRefusedCommitSends)) send_all(store, commit, now);
+    return lock_lost(row);
+  }
   if (auto error = check_commit(store, *row, commit, now)) return *error;
   return apply(store, *row, commit, now);
 }

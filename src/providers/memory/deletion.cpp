@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "model/planted_fault.h"
 #include "providers/memory/instance_filter.h"
 
 namespace perdure::memory {
@@ -35,6 +36,7 @@ DeleteResult erase(Store& store, const std::vector<const KeyRow*>& rows) {
     }
     result.messages += row->mailbox.messages().size();
     for (const Position position : store.activities.all_of(row->id)) {
+      if (planted(PlantedFault::kDeletionLeavesActivities)) break;
       store.activities.erase(*store.activities.find(position));
       ++result.messages;
     }
@@ -69,6 +71,7 @@ ProviderResult<DeleteResult> delete_instance(Store& store, const std::string& in
   }
   const std::vector<const KeyRow*> tree = tree_of(store, *row);
   if (const KeyRow* const running = force ? nullptr : first_running(tree)) return still_running(*running);
+  if (planted(PlantedFault::kDeletionLeavesChildren)) return erase(store, {row});
   return erase(store, tree);
 }
 

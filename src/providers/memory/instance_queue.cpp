@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/planted_fault.h"
 #include "providers/memory/deletion.h"
 #include "providers/memory/fetch_limit.h"
 #include "providers/times.h"
@@ -46,10 +47,10 @@ StoredHistory history_of(const KeyRow& row, EventId after) {
 }
 
 OrchestrationItem lock_and_load(Store& store, KeyRow& row, const OrchestrationFetch& fetch, Timestamp now) {
+  if (!(planted(PlantedFault::kOvertakenLockNotCounted) && row.lock)) ++row.attempts;
   row.lock = Lock{.token = store.tokens.make(TokenKind::kInstance, row.age),
                   .until = shifted(now, fetch.lock_timeout),
                   .kept_by = {}};
-  ++row.attempts;
   store.keys.reindex(row);
 
   OrchestrationItem item;
@@ -102,7 +103,8 @@ ProviderResult<void> abandon_instance(Store& store, const Abandon& abandon, Time
   row->lock.reset();
   row->not_before.reset();
   if (abandon.delay.count() > 0) row->not_before = shifted(now, abandon.delay);
-  if (abandon.ignore_attempt && row->attempts > 0) --row->attempts;
+  const bool counts = !abandon.ignore_attempt || planted(PlantedFault::kUncountedGiveBackCounts);
+  if (!counts && row->attempts > 0) --row->attempts;
   store.settle(*row);
   return {};
 }
@@ -111,7 +113,7 @@ ProviderResult<Timestamp> renew_instance(Store& store, const LockToken& token, M
   KeyRow* row = store.instance_of(token);
   if (row == nullptr || !holds(row->lock, token, now)) return lock_lost(row);
   row->lock->until = shifted(now, extend_for);
-  store.keys.reindex(*row);
+  if (!planted(PlantedFault::kRenewalNotIndexed)) store.keys.reindex(*row);
   return row->lock->until;
 }
 
@@ -131,7 +133,8 @@ ProviderResult<StartOutcome> enqueue_start(Store& store, const MessageRecord& st
     return invalid_argument("instance '" + start.instance + "': this is not a start; use enqueue_messages");
   }
   const KeyRow* row = store.keys.find(start.instance);
-  if (row == nullptr || is_orphan(*row)) {
+  const bool overlooks = planted(PlantedFault::kQueuedStartNotSeen) && row != nullptr && !row->instance;
+  if (row == nullptr || is_orphan(*row) || overlooks) {
     store.enqueue(start, now);
     return StartOutcome::kEnqueued;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "model/planted_fault.h"
+
 namespace perdure::memory {
 
 void Execution::append(const EventRecord& event) {
@@ -30,7 +32,8 @@ Readiness readiness(const KeyRow& row) {
   if (row.mailbox.empty() || is_orphan(row)) return {};
   // Before the first commit only a start is worth a turn: without it the others mean nothing.
   const Timestamp messages = row.instance ? *row.mailbox.first_visible_at() : row.mailbox.first_start()->visible_at;
-  const Timestamp open = std::max(messages, row.not_before.value_or(messages));
+  const bool at_once = !row.not_before || planted(PlantedFault::kBackoffIgnored);
+  const Timestamp open = at_once ? messages : std::max(messages, *row.not_before);
   return {.at = row.lock ? std::max(open, row.lock->until) : open, .regardless_of_lock = open};
 }
 

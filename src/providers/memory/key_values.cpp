@@ -3,6 +3,8 @@
 #include <utility>
 #include <variant>
 
+#include "model/planted_fault.h"
+
 namespace perdure::memory {
 
 void KeyValues::apply(const KeyValueMutation& mutation) {
@@ -12,6 +14,7 @@ void KeyValues::apply(const KeyValueMutation& mutation) {
     delta_[clear->key] = std::nullopt;
   } else {
     for (auto& [key, value] : delta_) value.reset();
+    if (planted(PlantedFault::kClearAllKeepsOlderKeys)) return;
     for (const auto& [key, value] : store_) delta_[key] = std::nullopt;
   }
 }

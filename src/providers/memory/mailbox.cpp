@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/planted_fault.h"
+
 namespace perdure::memory {
 
 Mailbox::Order& Mailbox::order_of(const Message& message) {
@@ -50,12 +52,18 @@ std::vector<QueuedMessage> Mailbox::load(Timestamp now, std::size_t max_messages
   std::size_t bytes = 0;
   for (const Order* order : {&starts_, &others_}) {
     for (const auto& [visible_at, id] : *order) {
-      if (visible_at > now) break;
+      const Milliseconds early{planted(PlantedFault::kMessagesATickEarly) ? 10 : 0};
+      if (visible_at > now + early) break;
       const MessageRecord& record = messages_.at(id).record;
       bytes += record.body.size();
       if (!loaded.empty() && (loaded.size() >= max_messages || bytes > max_bytes)) return loaded;
       loaded.push_back({.id = id, .record = record});
     }
+  }
+  if (planted(PlantedFault::kMessagesOutOfOrder)) {
+    const auto others = std::find_if(loaded.begin(), loaded.end(),
+                                     [](const QueuedMessage& each) { return !begins_execution(each.record.kind); });
+    std::sort(others, loaded.end(), [](const auto& one, const auto& other) { return one.id < other.id; });
   }
   return loaded;
 }

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <vector>
 
+#include "model/planted_fault.h"
 #include "providers/times.h"
 
 namespace perdure::memory {
@@ -38,6 +39,7 @@ std::size_t Sessions::renew(std::span<const std::string> owners, Milliseconds ex
     const std::vector<Order::value_type> held(first_held(order, now), order.end());
     for (const auto& [end, id] : held) {
       Session& session = sessions_.at(id);
+      if (planted(PlantedFault::kOneSessionRenewed) && renewed > 0) break;
       if (shifted(session.last_use, idle_timeout) <= now) continue;
       remove_from_order(id, session);
       session.locked_until = shifted(now, extend_for);

@@ -9,6 +9,7 @@
 
 #include <perdure/fetch.h>
 #include <perdure/types.h>
+#include "model/planted_fault.h"
 
 namespace perdure::memory {
 
@@ -36,6 +37,7 @@ struct Lock {
 };
 
 [[nodiscard]] inline bool is_locked(const std::optional<Lock>& lock, Timestamp now) {
+  if (planted(PlantedFault::kLockHoldsAtItsEnd)) return lock && lock->until >= now;
   return lock && lock->until > now;
 }
 

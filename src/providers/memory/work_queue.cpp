@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "model/planted_fault.h"
 #include "providers/memory/work_selection.h"
 #include "providers/times.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 void lock_work(Store& store, Activity& activity, const WorkFetch& fetch, Timestamp now) {
   const auto& session = activity.record.session;
-  activity.started = !is_expired(activity, now);
+  activity.started = !is_expired(activity, now) || planted(PlantedFault::kExpiryForgotten);
   if (session && fetch.session && activity.started) store.sessions.claim(*session, *fetch.session, now);
   activity.lock = Lock{.token = store.tokens.make(TokenKind::kActivity, activity.position),
                        .until = shifted(now, fetch.lock_timeout),
@@ -31,6 +32,16 @@ bool is_older_work_waiting(const Store& store, Position first_own, const WorkFet
     return !found;
   });
   return found;
+}
+
+bool is_busy(const Store& store, const std::string& instance, Timestamp now) {
+  const KeyRow* const row = store.keys.find(instance);
+  return row != nullptr && is_locked(row->lock, now);
+}
+
+bool may_end(const Activity& activity, const WorkAck& ack, Timestamp now) {
+  if (planted(PlantedFault::kAckFenceIgnoresTime)) return is_current(activity.lock, ack.token);
+  return holds(activity.lock, ack.token, now);
 }
 
 }  // namespace
@@ -75,7 +86,7 @@ std::vector<ClaimedActivity> claim_work(Store& store, const std::vector<Position
 
 ProviderResult<void> ack_work(Store& store, const WorkAck& ack, Timestamp now) {
   Activity* const activity = store.activity_of(ack.token);
-  if (activity == nullptr || !holds(activity->lock, ack.token, now)) return lock_lost(activity);
+  if (activity == nullptr || !may_end(*activity, ack, now)) return lock_lost(activity);
   const std::string instance = activity->record.instance;
   if (ack.completion && !completes_activity(ack.completion->kind)) {
     return invalid_argument(described(activity->record) +
@@ -86,8 +97,11 @@ ProviderResult<void> ack_work(Store& store, const WorkAck& ack, Timestamp now) {
                             ack.completion->instance + "'; send it to the one that scheduled it");
   }
   store.sessions.use(activity->record.session, now);
-  store.activities.erase(*activity);
-  if (ack.completion) store.enqueue(*ack.completion, now);
+  const bool stays = planted(PlantedFault::kFailedActivityStays) && activity->attempts > 1 && ack.completion &&
+                     ack.completion->kind == MessageKind::kActivityFailed;
+  if (!stays) store.activities.erase(*activity);
+  const bool lost = planted(PlantedFault::kCompletionLostWhileLocked) && is_busy(store, instance, now);
+  if (ack.completion && !lost) store.enqueue(*ack.completion, now);
   if (KeyRow* const row = store.keys.find(instance)) store.settle(*row);
   return {};
 }
@@ -96,7 +110,7 @@ void abandon_work(Store& store, const Abandon& abandon, Timestamp now) {
   Activity* const activity = store.activity_of(abandon.token);
   if (activity == nullptr || !is_current(activity->lock, abandon.token)) return;
   activity->lock.reset();
-  activity->visible_at = shifted(now, abandon.delay);
+  activity->visible_at = planted(PlantedFault::kWorkBackoffIgnored) ? now : shifted(now, abandon.delay);
   if (abandon.ignore_attempt && activity->attempts > 0) --activity->attempts;
   if (activity->attempts == 0) activity->started = false;
   store.activities.reindex(*activity);
@@ -109,11 +123,13 @@ ProviderResult<Timestamp> renew_work(Store& store, const LockToken& token, Milli
 ProviderResult<Timestamp> heartbeat(Store& store, const Heartbeat& heartbeat, Timestamp now) {
   Activity* const activity = store.activity_of(heartbeat.token);
   if (activity == nullptr || !holds(activity->lock, heartbeat.token, now)) return lock_lost(activity);
-  if (heartbeat.details) activity->heartbeat_details = heartbeat.details;
-  if (heartbeat.extend_for) activity->lock->until = shifted(now, *heartbeat.extend_for);
+  const bool loses_details = planted(PlantedFault::kHeartbeatDetailsLost);
+  if (heartbeat.details && !loses_details) activity->heartbeat_details = heartbeat.details;
+  const Timestamp until = heartbeat.extend_for ? shifted(now, *heartbeat.extend_for) : activity->lock->until;
+  if (!planted(PlantedFault::kWorkRenewalNotWritten)) activity->lock->until = until;
   store.activities.reindex(*activity);
   store.sessions.use(activity->record.session, now);
-  return activity->lock->until;
+  return until;
 }
 
 ProviderResult<void> enqueue_activity(Store& store, const MessageRecord& activity, Timestamp now) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/planted_fault.h"
+
 namespace perdure::memory {
 
 WorkSelection::WorkSelection(const Sessions& sessions, const WorkFetch& fetch, Timestamp now)
@@ -26,7 +28,8 @@ bool WorkSelection::take(const Activity& activity) {
 
 bool WorkSelection::accepts(const Activity& activity) {
   const MessageRecord& record = activity.record;
-  if (!fetch_.tags.matches(record.tag)) return false;
+  const bool overlooks_tag = planted(PlantedFault::kTagIgnored) && activity.attempts > 0;
+  if (!fetch_.tags.matches(record.tag) && !overlooks_tag) return false;
   const auto& names = fetch_.filter.activities;
   if (!names.empty() && std::find(names.begin(), names.end(), record.name) == names.end()) return false;
   return !record.session || accepts_session(*record.session);
@@ -35,10 +38,11 @@ bool WorkSelection::accepts(const Activity& activity) {
 bool WorkSelection::accepts_session(const std::string& session) {
   if (!fetch_.session) return false;
   if (const Session* const holder = sessions_.holder(session, now_)) {
-    if (holder->owner == fetch_.session->owner) return true;
+    if (holder->owner == fetch_.session->owner || planted(PlantedFault::kSessionTakenOver)) return true;
     look_again(holder->locked_until);
     return false;
   }
+  if (planted(PlantedFault::kSessionsBeyondCapacity)) return true;
   if (claimed_.contains(session) || held_.sessions + claimed_.size() < fetch_.session->max_sessions) return true;
   look_again(held_.first_end);
   return false;

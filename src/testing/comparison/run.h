@@ -14,8 +14,8 @@
 #include <perdure/provider.h>
 #include <perdure/provider_admin.h>
 #include <perdure/testing/provider_comparison.h>
-#include "testing/comparison/dice.h"
 #include "testing/comparison/text.h"
+#include "testing/dice.h"
 
 namespace perdure::testing::comparison {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <perdure/testing/test_environment.h>
-#include "testing/comparison/dice.h"
+#include "testing/dice.h"
 #include "testing/environment/activity_desk.h"
 #include "testing/environment/plan.h"
 #include "testing/environment/stall_report.h"
@@ -75,7 +75,7 @@ class Driver {
   std::shared_ptr<Provider> store_;
   std::shared_ptr<WatchedStore> watched_;
   Client client_;
-  comparison::Dice dice_;
+  Dice dice_;
   Plan plan_;
   ActivityDesk desk_;
   std::vector<std::unique_ptr<SteppedNode>> nodes_;  // of one process: the last one works, the others finish

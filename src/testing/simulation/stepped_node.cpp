@@ -5,17 +5,17 @@
 #include <mutex>
 #include <utility>
 
+#include "testing/simulation/request_text.h"
+
 namespace perdure::testing {
 
 // The parts that the node is made of.
 namespace orchestration = runtime::orchestration;
 namespace worker = runtime::worker;
 using runtime::Node;
-using runtime::OrchestrationEffects;
 using runtime::RandomIds;
 using runtime::RequestId;
 using runtime::RunId;
-using runtime::WithdrawnActivity;
 
 struct SteppedNode::Inbox {
   using Report = std::function<void(runtime::WorkerDispatcher&, Timestamp)>;
@@ -56,18 +56,65 @@ std::size_t SteppedNode::choices() {
   return choices_.size();
 }
 
-void SteppedNode::step(std::size_t choice) {
-  Choice chosen = std::move(choices_.at(choice));
+SteppedNode::Choice SteppedNode::take(std::size_t choice) {
+  Choice taken = std::move(choices_.at(choice));
   choices_.erase(choices_.begin() + static_cast<std::ptrdiff_t>(choice));
-  std::visit([this](auto& what) { carry_out(std::move(what)); }, chosen);
-  apply_effects();
+  return taken;
+}
+
+void SteppedNode::step(std::size_t choice) {
+  std::optional<Choice> next = take(choice);
+  while (next) next = carry_out(std::move(*next));
+}
+
+void SteppedNode::step_without_answer(std::size_t choice) {
+  if (auto left = carry_out(take(choice))) choices_.push_back(std::move(*left));
+}
+
+bool SteppedNode::calls_store(std::size_t choice) const {
+  const Choice& chosen = choices_.at(choice);
+  if (const auto* turn = std::get_if<orchestration::Request>(&chosen)) return simulation::calls_store(turn->body);
+  if (const auto* work = std::get_if<worker::Request>(&chosen)) return simulation::calls_store(work->body);
+  return false;
+}
+
+bool SteppedNode::runs_activity(std::size_t choice) const {
+  return std::holds_alternative<Started>(choices_.at(choice));
+}
+
+bool SteppedNode::writes(std::size_t choice) const {
+  const Choice& chosen = choices_.at(choice);
+  if (const auto* turn = std::get_if<orchestration::Request>(&chosen)) {
+    return std::holds_alternative<orchestration::Commit>(turn->body);
+  }
+  const auto* work = std::get_if<worker::Request>(&chosen);
+  return work && std::holds_alternative<worker::Ack>(work->body);
+}
+
+std::string SteppedNode::describe(std::size_t choice) const {
+  struct {
+    std::string operator()(const orchestration::Request& request) const { return simulation::describe(request.body); }
+    std::string operator()(const worker::Request& request) const { return simulation::describe(request.body); }
+    std::string operator()(const TurnAnswer& answer) const {
+      return "hear the answer to turn request " + std::to_string(answer.id);
+    }
+    std::string operator()(const WorkAnswer& answer) const {
+      return "hear the answer to work request " + std::to_string(answer.id);
+    }
+    std::string operator()(const Started& started) const {
+      const auto& about = started.start.about;
+      return "run activity '" + about.activity_name + "' " + std::to_string(about.activity_id) + " of '" +
+             about.instance_id + "'";
+    }
+  } text;
+  return std::visit(text, choices_.at(choice));
 }
 
 Timestamp SteppedNode::wake_at() const {
   Timestamp at = std::min(orchestrations_.wake_at(), activities_.wake_at());
   if (await_turns_) at = std::min(at, await_turns_->await.deadline);
   if (await_activities_) at = std::min(at, await_activities_->await.deadline);
-  return at;
+  return at == Timestamp::max() || at == Timestamp::min() ? at : at - clock_offset_;
 }
 
 void SteppedNode::drain() {
@@ -76,7 +123,7 @@ void SteppedNode::drain() {
 }
 
 void SteppedNode::stop_activities() {
-  activities_.stop_all(store_->now());
+  activities_.stop_all(now());
   std::erase_if(choices_, [this](const Choice& choice) {
     const auto* started = std::get_if<Started>(&choice);
     if (started) activities_.returned(started->start.run);
@@ -84,22 +131,41 @@ void SteppedNode::stop_activities() {
   });
 }
 
+std::vector<std::string> SteppedNode::running_activities() const {
+  std::vector<std::string> running;
+  for (const auto& [run, weak] : calls_) {
+    const auto call = weak.lock();
+    if (!call || call->ended() || call->stop_token().stop_requested()) continue;
+    running.push_back("activity '" + call->about.activity_name + "' " + std::to_string(call->about.activity_id) +
+                      " of '" + call->about.instance_id + "'");
+  }
+  return running;
+}
+
 void SteppedNode::collect() {
-  const Timestamp now = store_->now();
+  const Timestamp at = this->now();
   std::vector<Inbox::Report> reports;
   {
     const std::scoped_lock lock(inbox_->mutex);
     reports.swap(inbox_->reports);
   }
-  for (const Inbox::Report& report : reports) report(activities_, now);
-  while (auto request = orchestrations_.next(now)) {
+  for (const Inbox::Report& report : reports) report(activities_, at);
+  // Asking the worker may end an activity for which a turn waits, and the other way round, so both are asked again.
+  do {
+    apply_effects();
+    ask(at);
+  } while (orchestrations_.has_news() || activities_.has_news());
+}
+
+void SteppedNode::ask(Timestamp at) {
+  while (auto request = orchestrations_.next(at)) {
     if (auto* await = std::get_if<orchestration::Await>(&request->body)) {
       await_turns_ = AwaitTurns{request->id, std::move(*await)};
     } else {
       choices_.emplace_back(std::move(*request));
     }
   }
-  while (auto request = activities_.next(now)) {
+  while (auto request = activities_.next(at)) {
     if (auto* await = std::get_if<worker::Await>(&request->body)) {
       await_activities_ = AwaitActivities{request->id, std::move(*await)};
     } else {
@@ -110,49 +176,66 @@ void SteppedNode::collect() {
 
 // A wait is asked whether it would be over, and never waited for. Answers whether one was.
 bool SteppedNode::answer_awaits(bool all) {
-  const Timestamp now = store_->now();
+  const Timestamp here = now();
+  const Timestamp there = store_->now();
   bool over = false;
   if (await_turns_) {
     const auto found =
         all ? ProviderResult<bool>(false)
-            : store_->wait_for_work({.orchestrations = await_turns_->await.fetch, .activities = {}}, now);
-    if (all || !found || *found || now >= await_turns_->await.deadline) {
+            : store_->wait_for_work({.orchestrations = await_turns_->await.fetch, .activities = {}}, there);
+    if (all || !found || *found || here >= await_turns_->await.deadline) {
       const RequestId id = await_turns_->id;
       await_turns_.reset();
       over = true;
-      orchestrations_.answer(id, found, now);
+      orchestrations_.answer(id, found, here);
     }
   }
   if (await_activities_) {
     const auto found =
         all ? ProviderResult<bool>(false)
-            : store_->wait_for_work({.orchestrations = {}, .activities = await_activities_->await.fetch}, now);
-    if (all || !found || *found || now >= await_activities_->await.deadline) {
+            : store_->wait_for_work({.orchestrations = {}, .activities = await_activities_->await.fetch}, there);
+    if (all || !found || *found || here >= await_activities_->await.deadline) {
       const RequestId id = await_activities_->id;
       await_activities_.reset();
       over = true;
-      activities_.answer(id, found, now);
+      activities_.answer(id, found, here);
     }
   }
   return over;
 }
 
-void SteppedNode::carry_out(orchestration::Request request) {
-  const bool ends_wait = std::holds_alternative<orchestration::EndWait>(request.body);
-  auto answer = orchestration::perform(provider_, *turns_, std::move(request.body));
-  orchestrations_.answer(request.id, std::move(answer), store_->now());
-  if (ends_wait) answer_awaits(true);
+std::optional<SteppedNode::Choice> SteppedNode::carry_out(Choice choice) {
+  return std::visit([this](auto& what) { return carry_out(std::move(what)); }, choice);
 }
 
-void SteppedNode::carry_out(worker::Request request) {
-  const bool ends_wait = std::holds_alternative<worker::EndWait>(request.body);
-  auto answer = worker::perform(provider_, *this, std::move(request.body));
-  activities_.answer(request.id, std::move(answer), store_->now());
+std::optional<SteppedNode::Choice> SteppedNode::carry_out(orchestration::Request request) {
+  const bool ends_wait = std::holds_alternative<orchestration::EndWait>(request.body);
+  TurnAnswer answer{request.id, orchestration::perform(provider_, *turns_, std::move(request.body))};
   if (ends_wait) answer_awaits(true);
+  return answer;
+}
+
+std::optional<SteppedNode::Choice> SteppedNode::carry_out(worker::Request request) {
+  const bool ends_wait = std::holds_alternative<worker::EndWait>(request.body);
+  WorkAnswer answer{request.id, worker::perform(provider_, *this, std::move(request.body))};
+  if (ends_wait) answer_awaits(true);
+  return answer;
+}
+
+std::optional<SteppedNode::Choice> SteppedNode::carry_out(TurnAnswer answer) {
+  orchestrations_.answer(answer.id, std::move(answer.answer), now());
+  apply_effects();
+  return std::nullopt;
+}
+
+std::optional<SteppedNode::Choice> SteppedNode::carry_out(WorkAnswer answer) {
+  activities_.answer(answer.id, std::move(answer.answer), now());
+  apply_effects();
+  return std::nullopt;
 }
 
 // The whole function is one step: it runs here, and is over when this returns, unless it is asynchronous.
-void SteppedNode::carry_out(Started started) {
+std::optional<SteppedNode::Choice> SteppedNode::carry_out(Started started) {
   const RunId run = started.start.run;
   const auto call = std::make_shared<detail::ActivityCall>(
       std::move(started.start.about), store_, logger_,
@@ -170,6 +253,7 @@ void SteppedNode::carry_out(Started started) {
   (*started.start.handler)(call, started.start.input);
   collect();
   activities_.returned(run);
+  return std::nullopt;
 }
 
 void SteppedNode::start(worker::Start start) {
@@ -189,8 +273,7 @@ void SteppedNode::stop(RunId run) {
 }
 
 void SteppedNode::apply_effects() {
-  OrchestrationEffects effects = orchestrations_.take_effects();
-  for (const WithdrawnActivity& activity : effects.withdrawn) activities_.withdrawn(activity, store_->now());
+  runtime::exchange_news(orchestrations_, activities_, now());
 }
 
 }  // namespace perdure::testing

@@ -32,7 +32,15 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
   [[nodiscard]] std::size_t choices();
   // Does one of them: 0 <= choice < choices().
   void step(std::size_t choice);
-  // When something can be done without an answer from outside; Timestamp::max(): never.
+  // The same, but what came of it stays under way: to bring it to the node is one more choice.
+  void step_without_answer(std::size_t choice);
+  // What a choice would do.
+  [[nodiscard]] bool calls_store(std::size_t choice) const;
+  [[nodiscard]] bool runs_activity(std::size_t choice) const;
+  // It asks the store to keep turns, or outcomes of activities.
+  [[nodiscard]] bool writes(std::size_t choice) const;
+  [[nodiscard]] std::string describe(std::size_t choice) const;
+  // The store's time when something can be done without an answer from outside; Timestamp::max(): never.
   [[nodiscard]] Timestamp wake_at() const;
 
   void drain();
@@ -41,8 +49,21 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
   // Nothing is locked and nothing is under way.
   [[nodiscard]] bool idle() const { return orchestrations_.idle() && activities_.idle(); }
   [[nodiscard]] const std::string& id() const noexcept { return id_; }
+  // Activities that have neither ended nor been told to stop.
+  [[nodiscard]] std::vector<std::string> running_activities() const;
+  // How far the node's clock is ahead of the store's; below 0: behind.
+  void set_clock_offset(Milliseconds offset) noexcept { clock_offset_ = offset; }
 
  private:
+  // What came of a request, on its way to the dispatcher.
+  struct TurnAnswer {
+    runtime::RequestId id;
+    runtime::orchestration::Answer answer;
+  };
+  struct WorkAnswer {
+    runtime::RequestId id;
+    runtime::worker::Answer answer;
+  };
   struct Started {
     runtime::worker::Start start;
   };
@@ -54,16 +75,24 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
     runtime::RequestId id;
     runtime::worker::Await await;
   };
-  using Choice = std::variant<runtime::orchestration::Request, runtime::worker::Request, Started>;
+  using Choice =
+      std::variant<runtime::orchestration::Request, runtime::worker::Request, TurnAnswer, WorkAnswer, Started>;
 
   void start(runtime::worker::Start start) override;
   void stop(runtime::RunId run) override;
   void replace_thread(runtime::RunId) override {}
 
-  void carry_out(runtime::orchestration::Request request);
-  void carry_out(runtime::worker::Request request);
-  void carry_out(Started started);
+  [[nodiscard]] Timestamp now() const { return store_->now() + clock_offset_; }
+  [[nodiscard]] Choice take(std::size_t choice);
+  // Answers what is left to do.
+  std::optional<Choice> carry_out(runtime::orchestration::Request request);
+  std::optional<Choice> carry_out(runtime::worker::Request request);
+  std::optional<Choice> carry_out(TurnAnswer answer);
+  std::optional<Choice> carry_out(WorkAnswer answer);
+  std::optional<Choice> carry_out(Started started);
+  std::optional<Choice> carry_out(Choice choice);
   void collect();
+  void ask(Timestamp at);
   bool answer_awaits(bool all);
   void apply_effects();
 
@@ -74,6 +103,7 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
   runtime::OrchestrationDispatcher orchestrations_;
   runtime::WorkerDispatcher activities_;
   Logger logger_;
+  Milliseconds clock_offset_{0};
   std::vector<Choice> choices_;
   std::optional<AwaitTurns> await_turns_;
   std::optional<AwaitActivities> await_activities_;

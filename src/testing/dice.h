@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
-namespace perdure::testing::comparison {
+namespace perdure::testing {
 
 class Dice {
  public:
@@ -37,4 +37,4 @@ class Dice {
   std::uint64_t state_;
 };
 
-}  // namespace perdure::testing::comparison
+}  // namespace perdure::testing

@@ -1,0 +1,155 @@
+// Audit: a second set of books. It is told of everything that reached the store and what the store answered, keeps its
+// own account of locks, queues and histories, and says where the two differ.
+//
+// It knows the contract (docs/provider-guide.md) and nothing of how a store keeps it. What is wrong is written down as
+// a sentence, and the audit goes on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <perdure/provider.h>
+
+namespace perdure::testing::simulation {
+
+class Audit {
+ public:
+  using ActivityKey = std::tuple<std::string, ExecutionId, EventId>;  // instance, execution, schedule id
+  using ExecutionKey = std::pair<std::string, ExecutionId>;
+  // Whether something may have kept a node from its work since then.
+  using Excuse = std::function<bool(const std::string& node, Timestamp since)>;
+
+  [[nodiscard]] const std::vector<std::string>& problems() const noexcept { return problems_; }
+  // The next time at which something may happen by itself: a message becomes visible, a lock ends, a delay is over.
+  [[nodiscard]] std::optional<Timestamp> next_moment(Timestamp after) const;
+  // Nothing is queued and nothing is locked.
+  [[nodiscard]] bool at_rest(Timestamp now) const;
+  [[nodiscard]] const std::map<ExecutionKey, std::vector<EventRecord>>& histories() const noexcept {
+    return histories_;
+  }
+  [[nodiscard]] std::vector<std::string> instances() const;
+  // Turns that the store has accepted.
+  [[nodiscard]] std::size_t commits() const noexcept { return commits_.size(); }
+  // Whose token it is or was; empty: nobody's.
+  [[nodiscard]] std::string instance_of(const LockToken& token) const;
+  // The execution that it is in; absent before its first commit.
+  [[nodiscard]] std::optional<ExecutionId> execution_of(const std::string& instance) const;
+
+  // Without one, nobody is asked why a lock ran out.
+  void set_excuse(Excuse excuse) { excuse_ = std::move(excuse); }
+
+  // ---- what reached the store, with its answers ----
+
+  void fetched(const OrchestrationFetch& fetch, const OrchestrationBatch& batch);
+  void committed(const TurnCommit& commit, const ProviderResult<CommitAnswer>& answer, Timestamp now);
+  void abandoned(const Abandon& abandon, const ProviderResult<void>& answer, Timestamp now);
+  void renewed(const LockToken& token, const ProviderResult<Timestamp>& until, Timestamp now);
+  void enqueued(const MessageRecord& message, Timestamp now);
+  void started(const MessageRecord& start, StartOutcome outcome, Timestamp now);
+
+  void work_fetched(const WorkFetch& fetch, const WorkBatch& batch);
+  void work_acked(const WorkAck& ack, const ProviderResult<void>& answer, Timestamp now);
+  void work_abandoned(const Abandon& abandon, const ProviderResult<void>& answer, Timestamp now);
+  void work_renewed(const LockToken& token, const ProviderResult<Timestamp>& until, Timestamp now);
+  void beaten(const Heartbeat& heartbeat, const ProviderResult<Timestamp>& until, Timestamp now);
+  void sessions_renewed(std::span<const std::string> owners, Milliseconds extend_for, Milliseconds idle_timeout,
+                        const ProviderResult<std::size_t>& count, Timestamp now);
+
+  // Something may happen by itself then.
+  void expect(Timestamp at) { moment(at); }
+  // A client has deleted these, all at once.
+  void deleted(const std::set<std::string>& instances);
+  void deleted(const std::string& instance);
+
+ private:
+  struct Lock {
+    std::string token;
+    Timestamp until{};
+    std::string keeper;  // who kept it with a commit
+    std::string holder;  // the node that fetched it
+    Timestamp since{};
+    Milliseconds length{};  // from one renewal to the end
+  };
+  struct Queued {
+    MessageRecord record;
+    Timestamp visible_at{};
+    std::uint64_t position = 0;
+  };
+  using Queue = std::list<Queued>;
+  struct Instance {
+    Queue queue;
+    std::optional<Lock> lock;
+    std::map<MessageId, Queue::iterator> fetched;  // under the lock
+    std::uint32_t attempts = 0;
+    std::optional<ExecutionId> execution;  // absent before the first commit
+    EventId last_event = 0;
+    bool exists = false;
+    std::optional<Timestamp> not_before;
+    std::optional<CommitId> last_commit;
+    std::string name;                               // of its orchestration
+    std::optional<std::string> parent;              // as its first commit says
+    std::optional<SemanticVersion> pinned_version;  // of the execution
+  };
+  struct Activity {
+    MessageRecord record;
+    std::optional<Lock> lock;
+    std::uint32_t attempts = 0;
+    Timestamp visible_at{};
+    Payload details;  // of its heartbeats
+  };
+  struct Session {
+    std::string owner;
+    Timestamp until{};
+    Timestamp last_use{};
+  };
+
+  void problem(std::string text) { problems_.push_back(std::move(text)); }
+  void moment(Timestamp at) { moments_.insert(at); }
+  // Who has the lock, if this is the token of it and its time is not over.
+  [[nodiscard]] Instance* owner_of(const LockToken& token, Timestamp now);
+  [[nodiscard]] Activity* worker_of(const LockToken& token, Timestamp now);
+  void check_messages(Instance& instance, const OrchestrationFetch& fetch, const OrchestrationItem& item,
+                      Timestamp now);
+  void check_order(const Queued& message, const Queued*& last);
+  // Everything that a fetch could take and did not, although it had room.
+  void check_left_out(const OrchestrationFetch& fetch, const OrchestrationBatch& batch);
+  void check_left_out(const WorkFetch& fetch, const WorkBatch& batch);
+  [[nodiscard]] static bool is_ready(const Instance& instance, const OrchestrationFetch& fetch, Timestamp now);
+  // What is given back at once was not tried, so it does not count.
+  void check_count(const std::string& what, const Abandon& abandon);
+  // A lock that was taken over.
+  void check_lapse(const std::string& what, const std::optional<Lock>& lock, Timestamp now);
+  void check_refusal(const TurnCommit& commit, const ProviderError& error, Timestamp now);
+  void consume(const std::string& id, Instance& instance, const TurnCommit& commit);
+  void append(const std::string& id, Instance& instance, const TurnCommit& commit);
+  void claim(const TurnCommit& commit, const CommitAnswer& answer, Timestamp now);
+  void complete(const std::string& id, const LockToken& token, Timestamp now);
+  void lock_activity(const ActivityKey& key, Activity& activity, const LockToken& token, Timestamp until,
+                     const WorkFetch& fetch, Timestamp now);
+  void claim_session(const std::string& session, const WorkFetch& fetch, Timestamp now);
+  void use_session(const Activity& activity, Timestamp now);
+  void remove_activity(const ActivityKey& key);
+
+  std::map<std::string, Instance> instances_;
+  std::map<std::string, std::string> instance_of_;  // by token, for ever: tokens never come twice
+  std::map<ActivityKey, Activity> activities_;
+  std::map<std::string, ActivityKey> activity_of_;  // by token, for ever
+  std::map<ExecutionKey, std::vector<EventRecord>> histories_;
+  std::set<CommitId> commits_;  // that were accepted
+  std::map<std::string, Session> sessions_;
+  std::multiset<Timestamp> moments_;
+  std::uint64_t last_position_ = 0;
+  Excuse excuse_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace perdure::testing::simulation

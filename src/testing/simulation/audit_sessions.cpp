@@ -1,0 +1,50 @@
+// Sessions: who holds which, and until when.
+#include <algorithm>
+
+#include "testing/simulation/audit.h"
+
+namespace perdure::testing::simulation {
+
+void Audit::claim_session(const std::string& session, const WorkFetch& fetch, Timestamp now) {
+  if (!fetch.session) {
+    return problem("an activity of session '" + session + "' went to a worker that serves no sessions");
+  }
+  const SessionFetch& claimant = *fetch.session;
+  Session& held = sessions_[session];
+  const bool is_held = held.until > now;
+  if (is_held && held.owner != claimant.owner) {
+    problem("session '" + session + "' went to '" + claimant.owner + "' while '" + held.owner + "' held it");
+  }
+  const auto count = static_cast<std::size_t>(std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
+    return entry.second.owner == claimant.owner && entry.second.until > now;
+  }));
+  if (!is_held && count >= claimant.max_sessions) {
+    problem("'" + claimant.owner + "' claimed session '" + session + "' although it holds " + std::to_string(count) +
+            " already and may hold " + std::to_string(claimant.max_sessions));
+  }
+  held = {claimant.owner, now + claimant.lock_timeout, now};
+}
+
+void Audit::use_session(const Activity& activity, Timestamp now) {
+  const auto& session = activity.record.session;
+  const auto held = session ? sessions_.find(*session) : sessions_.end();
+  if (held != sessions_.end() && held->second.until > now) held->second.last_use = now;
+}
+
+void Audit::sessions_renewed(std::span<const std::string> owners, Milliseconds extend_for, Milliseconds idle_timeout,
+                             const ProviderResult<std::size_t>& count, Timestamp now) {
+  moment(now + extend_for);
+  if (!count) return;
+  std::size_t renewed = 0;
+  for (auto& [id, session] : sessions_) {
+    const bool is_theirs = std::find(owners.begin(), owners.end(), session.owner) != owners.end();
+    if (!is_theirs || session.until <= now || session.last_use <= now - idle_timeout) continue;
+    session.until = now + extend_for;
+    ++renewed;
+  }
+  if (renewed != *count) {
+    problem(std::to_string(*count) + " sessions were renewed, but " + std::to_string(renewed) + " are held and in use");
+  }
+}
+
+}  // namespace perdure::testing::simulation

@@ -1,0 +1,55 @@
+#include "testing/simulation/end_checks.h"
+
+#include <perdure/provider_admin.h>
+#include "model/event_codec.h"
+
+namespace perdure::testing::simulation {
+
+namespace {
+
+std::string named(const Audit::ExecutionKey& key) {
+  return "'" + key.first + "', execution " + std::to_string(key.second);
+}
+
+}  // namespace
+
+std::vector<std::string> check_queues(Provider& store) {
+  std::vector<std::string> problems;
+  const QueueDepths depths = store.admin()->queue_depths().value();
+  const auto left = [&](const char* what, std::uint64_t count) {
+    if (count > 0) problems.push_back(std::to_string(count) + " " + what + " are left in the queues");
+  };
+  left("activities", depths.activities);
+  left("locked activities", depths.locked_activities);
+  left("delayed activities", depths.delayed_activities);
+  return problems;
+}
+
+std::vector<std::string> check_histories_kept(Provider& store, const Audit& audit, const std::set<std::string>& damaged,
+                                              bool clients_prune) {
+  std::vector<std::string> problems;
+  for (const auto& [key, committed] : audit.histories()) {
+    const auto stored = store.admin()->read_history(key.first, key.second).value();
+    if (stored.empty() && clients_prune) continue;
+    if (stored != committed) {
+      problems.push_back(named(key) + ": the stored history (" + std::to_string(stored.size()) +
+                         " events) is not the one that was committed (" + std::to_string(committed.size()) + ")");
+    }
+    if (damaged.contains(key.first)) continue;
+    std::vector<Event> events;
+    for (const EventRecord& record : stored) events.push_back(decode_event(record));
+    for (const std::string& rule : broken_rules(events)) problems.push_back(named(key) + ": " + rule);
+  }
+  return problems;
+}
+
+std::vector<HistoryFinding> check_rebuilding(Provider& store, const Registry& registry,
+                                             const std::set<std::string>& damaged) {
+  HistoryCheckOptions options;
+  options.live_only = false;
+  std::vector<HistoryFinding> findings = check_histories(store, registry, options).findings;
+  std::erase_if(findings, [&](const HistoryFinding& finding) { return damaged.contains(finding.instance); });
+  return findings;
+}
+
+}  // namespace perdure::testing::simulation

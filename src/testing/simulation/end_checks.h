@@ -1,0 +1,33 @@
+// What must hold of a store when everything has come to rest.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <perdure/event.h>
+#include <perdure/history_check.h>
+#include <perdure/provider.h>
+#include <perdure/registry.h>
+#include "testing/simulation/audit.h"
+
+namespace perdure::testing::simulation {
+
+// What was damaged had to be ended by an engine that could not read all of it, so nothing is asked of its rules.
+
+// No activity is queued or locked. A line for each kind that is.
+[[nodiscard]] std::vector<std::string> check_queues(Provider& store);
+// Every history is the one that was committed, and keeps the rules. A line for each that does not hold. One that is
+// gone altogether may have been pruned, if clients do that.
+[[nodiscard]] std::vector<std::string> check_histories_kept(Provider& store, const Audit& audit,
+                                                            const std::set<std::string>& damaged, bool clients_prune);
+// Every history can be rebuilt with the code of the registry. Answers those that cannot.
+[[nodiscard]] std::vector<HistoryFinding> check_rebuilding(Provider& store, const Registry& registry,
+                                                           const std::set<std::string>& damaged);
+
+// Rules that every history keeps: it begins with a start, its turns and times go on, each completion belongs to an
+// operation that was scheduled and is its only one, and nothing but breadcrumbs comes behind the end.
+[[nodiscard]] std::vector<std::string> broken_rules(std::span<const Event> history);
+
+}  // namespace perdure::testing::simulation

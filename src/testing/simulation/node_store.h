@@ -1,0 +1,67 @@
+// NodeStore: the store as one node, or the client, of a simulated cluster reaches it: over a line that can fail.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <perdure/testing/forwarding_provider.h>
+
+namespace perdure::testing::simulation {
+
+// What becomes of a call.
+enum class Mishap : std::uint8_t {
+  kNone,
+  kUnavailable,     // nothing was done; worth another try
+  kFailed,          // nothing was done; not worth another try
+  kAnswerLost,      // it was done, and the caller hears that the store is not available
+  kCarriedOutTwice  // the second answer comes back
+};
+
+class NodeStore final : public ForwardingProvider {
+ public:
+  using ForwardingProvider::ForwardingProvider;
+
+  // Of the next call.
+  void set_mishap(Mishap mishap) noexcept { mishap_ = mishap; }
+  // Of every call, as long as it lasts: nothing is done.
+  void set_reachable(bool reachable) noexcept { reachable_ = reachable; }
+  // When the store last did something that the caller cannot know, or the caller was told not to try again, or what
+  // it gave back was not taken.
+  [[nodiscard]] Timestamp misled_at() const noexcept { return misled_at_; }
+
+  ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override;
+  ProviderResult<StoredHistory> read_history(const LockToken& token, EventId after) override;
+  std::vector<ProviderResult<CommitAnswer>> ack_orchestration_items(std::span<const TurnCommit> commits) override;
+  std::vector<ProviderResult<void>> abandon_orchestration_items(std::span<const Abandon> abandons) override;
+  std::vector<ProviderResult<Timestamp>> renew_orchestration_locks(std::span<const LockToken> tokens,
+                                                                   Milliseconds extend_for) override;
+  std::vector<ProviderResult<void>> enqueue_messages(std::span<const MessageRecord> messages) override;
+  ProviderResult<StartOutcome> enqueue_start(const MessageRecord& start, StartPolicy policy) override;
+  ProviderResult<WorkBatch> fetch_work_items(const WorkFetch& fetch) override;
+  std::vector<ProviderResult<void>> ack_work_items(std::span<const WorkAck> acks) override;
+  std::vector<ProviderResult<void>> abandon_work_items(std::span<const Abandon> abandons) override;
+  std::vector<ProviderResult<Timestamp>> renew_work_locks(std::span<const LockToken> tokens,
+                                                          Milliseconds extend_for) override;
+  std::vector<ProviderResult<Timestamp>> heartbeat(std::span<const Heartbeat> heartbeats) override;
+  ProviderResult<std::size_t> renew_sessions(std::span<const std::string> owners, Milliseconds extend_for,
+                                             Milliseconds idle_timeout) override;
+  ProviderResult<std::size_t> cleanup_sessions() override;
+  ProviderResult<std::optional<InstanceStatus>> read_status(const std::string& instance) override;
+  ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override;
+
+ private:
+  [[nodiscard]] Mishap take_mishap();
+  template <class Call>
+  auto one(Call call) -> decltype(call());
+  template <class Call>
+  auto batch(std::size_t size, Call call) -> decltype(call());
+
+  Mishap mishap_ = Mishap::kNone;
+  bool reachable_ = true;
+  Timestamp misled_at_ = Timestamp::min();
+};
+
+}  // namespace perdure::testing::simulation

@@ -1,0 +1,142 @@
+#include "testing/simulation/program_generator.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "testing/simulation/interpreter.h"
+
+namespace perdure::testing::simulation {
+
+namespace {
+
+constexpr std::size_t kDeepestProgram = 2;  // a root is at 0
+constexpr std::size_t kDeepestBlock = 2;
+constexpr std::uint64_t kSecond = 1'000;
+constexpr std::uint64_t kDay = 86'400'000;
+
+constexpr bool is_between(Op op, Op first, Op last) {
+  return first <= op && op <= last;
+}
+
+class Generator {
+ public:
+  Generator(Dice& dice, std::size_t depth) : dice_(dice), depth_(depth) {}
+
+  Program program(std::string path, std::size_t size, Ending ending) {
+    Program made;
+    made.path = path_ = std::move(path);
+    made.ending = ending;
+    if (dice_.chance(20)) made.version = std::string(dice_.chance(50) ? kFirstVersion : kSecondVersion);
+    const std::size_t sections = dice_.chance(depth_ == 0 ? 40 : 20) ? dice_.between(2, 3) : 1;
+    for (std::size_t i = 0; i < sections; ++i) {
+      made.sections.push_back(block(std::max<std::size_t>(size / sections, 1), 0, false));
+    }
+    mark_last_queue(made);
+    return made;
+  }
+
+ private:
+  Block block(std::size_t length, std::size_t nesting, bool parallel) {
+    Block steps;
+    for (std::size_t i = 0; i < length; ++i) steps.push_back(step(nesting, parallel));
+    return steps;
+  }
+
+  Step step(std::size_t nesting, bool parallel) {
+    Step made;
+    do {
+      made.op = static_cast<Op>(dice_.below(kOps));
+    } while (!allowed(made.op, nesting, parallel));
+    made.id = "s" + std::to_string(++steps_);
+    made.number = number(made.op);
+    if (is_between(made.op, Op::kSetKey, Op::kReadKey) || made.op == Op::kForeignKey) {
+      made.key = "k" + std::to_string(dice_.below(3));
+    }
+    if (is_between(made.op, Op::kJoinPack, Op::kThrowingTask)) {
+      const bool side_by_side = made.op == Op::kJoinPack || made.op == Op::kJoinTasks;
+      const std::size_t blocks = made.op == Op::kJoinTasks ? dice_.between(2, 3) : 1;
+      for (std::size_t i = 0; i < blocks; ++i) {
+        made.blocks.push_back(block(dice_.between(1, 2), nesting + 1, parallel || side_by_side));
+      }
+    }
+    if (is_between(made.op, Op::kChild, Op::kForeignKey)) made.programs.push_back(other_program(made));
+    return made;
+  }
+
+  // Blocks that run side by side share neither keys nor the status nor the clients' queue: their order is not fixed.
+  bool allowed(Op op, std::size_t nesting, bool parallel) {
+    if (is_between(op, Op::kChild, Op::kForeignKey) && (depth_ == kDeepestProgram || !dice_.chance(60))) return false;
+    if (is_between(op, Op::kJoinPack, Op::kThrowingTask) && nesting == kDeepestBlock) return false;
+    if (is_between(op, Op::kSetKey, Op::kResetStatus) && parallel) return false;
+    if (op == Op::kSignalFromClient) return depth_ == 0 && !parallel;
+    if (op == Op::kRacingSignal) return depth_ == 0;
+    if (op == Op::kQueue) return depth_ == 0 && !parallel;
+    return true;
+  }
+
+  std::uint64_t number(Op op) {
+    switch (op) {
+      case Op::kTimer:
+        return duration();
+      case Op::kRacingSignal:
+        return dice_.chance(50) ? dice_.between(1, 10 * kSecond) : dice_.between(1, kDay);
+      case Op::kSelectRace:
+        return dice_.one_of<std::uint64_t>({0, 1, 100, 5 * kSecond});
+      case Op::kSelectFixed:
+      case Op::kJoinPack:
+      case Op::kTimedOutActivity:
+      case Op::kSilentActivity:
+      case Op::kUnservedActivity:
+        return dice_.between(1, 60 * kSecond);
+      case Op::kJoinMany:
+        return dice_.between(1, 4);
+      case Op::kDroppedActivity:
+        return dice_.between(1, 6);
+      default:
+        return dice_.between(2, 4);
+    }
+  }
+
+  std::uint64_t duration() {
+    return dice_.one_of<std::uint64_t>(
+        {0, 1, dice_.between(1, kSecond), dice_.between(1, 3'600 * kSecond), dice_.between(1, 4 * kDay)});
+  }
+
+  Program other_program(const Step& step) {
+    Ending ending = dice_.chance(25) ? Ending::kFails : Ending::kCompletes;
+    // Against a select it has to lose.
+    if (step.op == Op::kDroppedChild && (step.number % 3 == 2 || dice_.chance(50))) ending = Ending::kWaits;
+    Generator generator(dice_, depth_ + 1);
+    return generator.program(path_ + "/" + step.id, dice_.between(1, depth_ == 0 ? 3 : 2), ending);
+  }
+
+  static void mark_last_queue(Program& program) {
+    Step* last = nullptr;
+    for (Block& section : program.sections) find_last_queue(section, last);
+    if (last) last->last = true;
+  }
+  static void find_last_queue(Block& block, Step*& last) {
+    for (Step& step : block) {
+      if (step.op == Op::kQueue) last = &step;
+      for (Block& inner : step.blocks) find_last_queue(inner, last);
+    }
+  }
+
+  Dice& dice_;
+  std::size_t depth_;
+  std::string path_;
+  std::size_t steps_ = 0;
+};
+
+}  // namespace
+
+Program random_program(Dice& dice, const std::string& path, std::size_t size) {
+  const std::size_t face = dice.below(100);
+  const Ending ending = face < 70 ? Ending::kCompletes : (face < 85 ? Ending::kFails : Ending::kWaits);
+  Generator generator(dice, 0);
+  return generator.program(path, dice.between(size / 2 + 1, size + size / 2), ending);
+}
+
+}  // namespace perdure::testing::simulation

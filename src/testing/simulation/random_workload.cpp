@@ -1,0 +1,129 @@
+#include "testing/simulation/random_workload.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "testing/dice.h"
+#include "testing/simulation/program_generator.h"
+#include "testing/simulation/random_workload_check.h"
+#include "testing/simulation/random_workload_clients.h"
+
+namespace perdure::testing::simulation {
+
+namespace {
+
+constexpr std::size_t kSecond = 1'000;
+constexpr std::size_t kDay = 86'400'000;
+
+class Planner {
+ public:
+  Planner(std::uint64_t seed, std::size_t index, std::size_t size)
+      : dice_(Dice(seed ^ (0xA0761D6478BD642FU * (index + 1))).next()) {
+    plan_.index = index;
+    plan_.program = random_program(dice_, "root" + std::to_string(index), size);
+  }
+
+  RootPlan plan() {
+    const Milliseconds start = time(20 * kSecond);
+    add(ClientCall::kStart, start);
+    if (dice_.chance(30)) add(ClientCall::kStartAgain, start + time(30 * kSecond));
+    feed();
+    intervene();
+    for (std::size_t i = dice_.below(3); i > 0; --i) add(ClientCall::kReadStatus, start + some_time());
+    if (dice_.chance(15)) add(ClientCall::kDelete, start + some_time());
+    return std::move(plan_);
+  }
+
+ private:
+  void add(ClientCall call, Milliseconds after, std::string name = {}) {
+    plan_.intents.push_back({call, after, std::move(name)});
+  }
+  Milliseconds time(std::size_t longest) { return Milliseconds(static_cast<std::int64_t>(dice_.below(longest))); }
+  Milliseconds some_time() {
+    return time(dice_.one_of<std::size_t>({kSecond, 60 * kSecond, 3'600 * kSecond, 2 * kDay}));
+  }
+
+  void feed() {
+    for_each_step(plan_.program, [&](const Step& step) {
+      if (step.op == Op::kSignalFromClient) {
+        add(ClientCall::kRaiseWaited, some_time(), token(plan_.program, step));
+      } else if (step.op == Op::kRacingSignal) {
+        for (std::size_t i = dice_.between(1, 3); i > 0; --i) {
+          add(ClientCall::kRaise, some_time(), token(plan_.program, step));
+        }
+      }
+    });
+    for (std::size_t i = 0; i < messages_for(plan_.program); ++i) {
+      add(ClientCall::kEnqueue, some_time(), "m" + std::to_string(i));
+    }
+  }
+
+  // What would wait for ever must be ended.
+  void intervene() {
+    const std::size_t face = dice_.below(100);
+    const bool waits = plan_.program.ending == Ending::kWaits;
+    if (face < 10 || (waits && face < 55)) {
+      add(ClientCall::kCancel, some_time());
+    } else if (face < 20 || waits) {
+      add(ClientCall::kTerminate, some_time());
+    }
+  }
+
+  Dice dice_;
+  RootPlan plan_;
+};
+
+}  // namespace
+
+bool RootPlan::has(ClientCall call) const {
+  return std::any_of(intents.begin(), intents.end(), [&](const ClientIntent& intent) { return intent.call == call; });
+}
+
+std::vector<RootPlan> random_plans(std::uint64_t seed, std::size_t size) {
+  std::vector<RootPlan> plans;
+  const std::size_t roots = Dice(seed).between(3, 8);
+  plans.reserve(roots);
+  for (std::size_t index = 0; index < roots; ++index) plans.push_back(Planner(seed, index, size).plan());
+  return plans;
+}
+
+RandomWorkload::RandomWorkload(std::uint64_t seed, RandomWorkloadOptions options)
+    : plans_(random_plans(seed, options.size)),
+      ledger_(std::make_shared<Ledger>()),
+      clients_(std::make_shared<Clients>()) {
+  if (options.only) std::erase_if(plans_, [&](const RootPlan& plan) { return !options.only->contains(plan.index); });
+  for (const RootPlan& plan : plans_) {
+    predict(plan.program, {.cancel = plan.has(ClientCall::kCancel), .terminate = plan.has(ClientCall::kTerminate)},
+            rules_);
+  }
+}
+
+RandomWorkload::~RandomWorkload() = default;
+
+Registry RandomWorkload::registry(int generation) {
+  return interpreter_registry(ledger_, generation);
+}
+
+std::vector<ClientAction> RandomWorkload::actions(Timestamp start) {
+  std::vector<ClientAction> actions;
+  for (const RootPlan& plan : plans_) {
+    const auto root = std::make_shared<const Program>(plan.program);
+    for (const ClientIntent& intent : plan.intents) {
+      std::string what = std::string(to_string(intent.call)) + " " + instance_id_of(*root);
+      if (!intent.name.empty()) what += " ('" + intent.name + "')";
+      actions.push_back(
+          {std::move(what), start + intent.after, [intent, root, clients = clients_](const Client& client) {
+             return carry_out(intent, *root, client, *clients);
+           }});
+    }
+  }
+  std::stable_sort(actions.begin(), actions.end(),
+                   [](const ClientAction& one, const ClientAction& other) { return one.at < other.at; });
+  return actions;
+}
+
+std::vector<std::string> RandomWorkload::check(Provider& store, const RunFacts& facts) {
+  return WorkloadCheck(store, rules_, *ledger_, *clients_, facts).run(plans_);
+}
+
+}  // namespace perdure::testing::simulation

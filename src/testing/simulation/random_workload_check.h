@@ -1,0 +1,79 @@
+// WorkloadCheck: compares what a store holds in the end with what had to come of a workload.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <perdure/client.h>
+#include <perdure/event.h>
+#include <perdure/provider.h>
+#include "testing/simulation/interpreter_ledger.h"
+#include "testing/simulation/program_prediction.h"
+#include "testing/simulation/random_workload_clients.h"
+
+namespace perdure::testing::simulation {
+
+class WorkloadCheck {
+ public:
+  WorkloadCheck(Provider& store, const Rules& rules, const Ledger& ledger, const RandomWorkload::Clients& clients,
+                const RunFacts& facts);
+
+  // A line for everything that is wrong: instance, expected, actual.
+  [[nodiscard]] std::vector<std::string> run(const std::vector<RootPlan>& plans);
+
+ private:
+  void add(const std::string& instance, const std::string& expected, const std::string& actual);
+
+  // ---- who is who ----
+
+  void find_instances();
+  // Those whose fate a damaged instance may have changed: it and its ancestors may have failed, what they started may
+  // have been cut short.
+  void find_shaken();
+  void shake(const std::string& path);
+  [[nodiscard]] std::string path_of(const std::string& instance) const;
+  [[nodiscard]] bool was_deleted(const InstanceRule& rule) const;
+
+  // ---- one instance ----
+
+  void check_rule(const InstanceRule& rule);
+  void check_ended(const InstanceRule& rule, const std::string& instance);
+  void check_completed(const InstanceRule& rule, const std::string& instance, const OrchestrationStatus& status);
+  void check_what_is_left(const InstanceRule& rule, const std::string& instance, const OrchestrationStatus& status);
+  // What is wrong with an output, or with a part of it; empty: nothing.
+  [[nodiscard]] std::string mismatch(const InstanceRule& rule, const nlohmann::json& output) const;
+  [[nodiscard]] std::string mismatch(const ValueRule& rule, const nlohmann::json& value) const;
+
+  // ---- its histories ----
+
+  void check_histories(const std::string& instance);
+  void check_history(const std::string& instance, ExecutionId execution, const std::vector<Event>& history);
+  void check_activity(const ActivityKey& key, const events::ActivityScheduled& scheduled, const GivenOutcome& recorded,
+                      bool timed_out);
+  void check_child(const std::string& parent, const events::SubOrchestrationScheduled& scheduled,
+                   const std::optional<Payload>& result, const std::optional<ErrorDetails>& error);
+  // Whoever is cancelled or terminated takes its open children along.
+  void check_cut_children(const std::string& parent, ExecutionId execution, const std::vector<Event>& history);
+  void check_cut_child(const std::string& parent, Timestamp cut, const std::string& child);
+
+  Client client_;
+  const Rules& rules_;
+  const Ledger& ledger_;
+  const RandomWorkload::Clients& clients_;
+  std::set<std::string> damaged_;
+  std::vector<std::string> lost_children_;
+  std::map<std::string, std::string> instances_;  // by path
+  std::map<std::string, std::string> paths_;      // by instance
+  std::set<std::string> may_fail_;                // paths
+  std::set<std::string> may_be_cut_;              // paths
+  std::set<std::string> may_run_on_;              // paths
+  std::vector<std::string> problems_;
+};
+
+}  // namespace perdure::testing::simulation

@@ -1,0 +1,76 @@
+#include "testing/simulation/scenery.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "testing/dice.h"
+
+namespace perdure::testing::simulation {
+
+namespace {
+
+constexpr unsigned kSqlitePercent = 10;
+// Crashes and zombies count as attempts; more of them than there are faults would be a fault of the engine. But in the
+// midst of a roll-out an instance may come again and again to nodes that do not have its code: one node in four has it,
+// and of 30 fetches in a row all miss it in one seed of some thousands.
+constexpr std::uint32_t kMaxAttempts = 80;
+
+}  // namespace
+
+// Everything is thrown for, wanted or not, so that a choice that the options fix leaves the others as they were.
+Scenery::Scenery(std::uint64_t seed, const RunOptions& options) {
+  Dice dice(Dice(seed ^ 0x5CE4E).next());
+  const std::size_t thrown_nodes = dice.between(1, 4);
+  nodes = options.nodes.value_or(thrown_nodes);
+  const bool sqlite = dice.chance(kSqlitePercent);
+  store = options.store.value_or(sqlite ? StoreKind::kSqlite : StoreKind::kMemory);
+  const bool fast = dice.chance(50);
+  fast_path = options.fast_path.value_or(fast);
+  const std::size_t thrown_faults = dice.chance(10) ? 0 : dice.between(2, 16);
+  faults = options.max_faults.value_or(thrown_faults);
+  faults_per_1000_steps = dice.between(5, 60);
+  new_engine_ = dice.chance(50);
+  const bool before_upgrade = dice.chance(60);
+  first_generation = before_upgrade && contains(options.faults, Fault::kUpgrade) ? 0 : 1;
+  latest_upgrade = dice.between(1, 150);
+  turn_lock_ = Milliseconds(dice.one_of({1'000, 5'000, 20'000}));
+  work_lock_ = Milliseconds(dice.one_of({5'000, 30'000, 120'000}));
+  sessions_ = dice.between(1, 4);
+  for (std::size_t place = 0; place < std::max<std::size_t>(nodes, 16); ++place) {
+    Place here;
+    here.turns = dice.between(1, 4);
+    here.activities = dice.between(1, 4);
+    here.cached = dice.one_of<std::size_t>({0, 1, 3, 1'000, 1'000, 1'000});
+    here.named = dice.chance(50);
+    here.serves_tags = place == 0 || dice.chance(50);
+    here.only_registered = dice.chance(30);
+    places_.push_back(here);
+  }
+}
+
+RuntimeOptions Scenery::node_options(std::size_t place, int generation, const std::vector<std::string>& tags) const {
+  const Place& here = places_.at(place);
+  RuntimeOptions options;
+  options.orchestration_concurrency = here.turns;
+  options.worker_concurrency = here.activities;
+  options.cached_executions = here.cached;
+  options.fast_path = fast_path;
+  options.orchestrator_lock_timeout = turn_lock_;
+  options.worker_lock_timeout = work_lock_;
+  options.max_sessions_per_runtime = sessions_;
+  options.max_attempts = kMaxAttempts;
+  // Waits end when there is work; asking again is for real stores, and in days of virtual time would be most of the
+  // run.
+  options.long_poll_timeout = std::chrono::hours(24 * 3'650);
+  options.session_cleanup_interval = std::chrono::hours(24 * 100);
+  options.fetch_only_registered = here.only_registered;
+  if (here.named) options.worker_node_id = "named node " + std::to_string(place);
+  if (here.serves_tags && !tags.empty()) options.worker_tag_filter = TagFilter::untagged_and(tags);
+  if (generation > 0 && new_engine_) {
+    const SemanticVersion own = engine_version();
+    options.engine_version = SemanticVersion{own.major, own.minor + 1, 0};
+  }
+  return options;
+}
+
+}  // namespace perdure::testing::simulation

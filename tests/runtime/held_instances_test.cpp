@@ -1,0 +1,238 @@
+// Messages that reach an instance while it is held: whatever the moment, they are neither lost nor delayed, and no
+// completion is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/fast_turns.h"
+
+namespace perdure::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using HeldInstances = FastTurns;
+
+TEST_F(HeldInstances, AMessageLeadsToATurnAtOnce) {
+  hold();
+  bring(fetched_anew(1));
+  const TurnTask task = run();
+  EXPECT_EQ(task.item.messages.size(), 1U);
+  EXPECT_EQ(task.item.token.value, "new token of i");
+  ASSERT_TRUE(task.kept.has_value());
+  const TurnCommit commit = committing();
+  EXPECT_TRUE(commit.keep_lock.has_value()) << "the activity still runs";
+  committed(granted(commit));
+  offer(2);
+  EXPECT_EQ(begin_turn().item.token.value, "new token of i");
+}
+
+TEST_F(HeldInstances, ATurnThatHasNotBegunTakesTheMessagesAlong) {
+  options.orchestration_concurrency = 1;
+  hold();
+  bring(item("busy"));
+  begin_turn();
+  const RequestId busy = turn;
+  offer(2);
+  bring(fetched_anew(1));
+  EXPECT_EQ(count<orchestration::RunTurn>(), 0U);
+  TurnDecision ended{.action = TurnCommit(), .kept = {}, .report = {}};
+  answer(busy, std::move(ended));
+  const TurnTask task = run();
+  EXPECT_EQ(task.item.messages.size(), 1U);
+  EXPECT_THAT(completed(task), ElementsAre(2));
+  EXPECT_EQ(task.item.token.value, "new token of i");
+  EXPECT_TRUE(task.kept.has_value());
+}
+
+TEST_F(HeldInstances, ATurnThatHasBegunIsCommittedUnderTheNewLock) {
+  hold("i", {2, 3});
+  offer(2);
+  const TurnTask task = begin_turn();
+  bring(fetched_anew(1));
+  EXPECT_EQ(count<orchestration::RunTurn>(), 0U) << "there is one turn at a time";
+  decide(task);
+  const TurnCommit commit = committing();
+  EXPECT_EQ(commit.token.value, "new token of i");
+  EXPECT_THAT(commit.consumed, IsEmpty()) << "the turn did not see the message";
+  CommitAnswer more = granted(commit);
+  more.more_messages = true;
+  committed(more);
+  // The message comes first now, and what has ended joins it.
+  offer(3);
+  EXPECT_EQ(count<orchestration::RunTurn>(), 0U);
+  bring(fetched_anew(2));
+  const TurnTask next = begin_turn();
+  EXPECT_EQ(next.item.messages.size(), 1U);
+  EXPECT_THAT(completed(next), ElementsAre(3));
+}
+
+TEST_F(HeldInstances, ACommitThatComesBehindTheFetchIsRepeatedUnderTheNewLock) {
+  hold();
+  offer(2);
+  run({.activities = {4}});
+  const TurnCommit first = committing();
+  EXPECT_EQ(first.token.value, "token of i");
+  bring(fetched_anew(1));
+  committed(error(ProviderErrorKind::kLockLost));
+  const TurnCommit second = committing();
+  EXPECT_EQ(second.token.value, "new token of i");
+  EXPECT_EQ(second.commit_id, first.commit_id);
+  EXPECT_THAT(second.completed_work, ElementsAre(work_token(2)));
+  EXPECT_EQ(second.claim, first.claim);
+  committed(granted(second));
+  EXPECT_THAT(verdicts(), ElementsAre("2 settled"));
+}
+
+TEST_F(HeldInstances, ACommitThatWaitsForAnotherOneIsMadeUnderTheNewLock) {
+  hold();
+  bring(item("other"));
+  run();
+  committing();  // while it is under way the next one waits
+  offer(2);
+  run();
+  bring(fetched_anew(1));
+  committed();
+  const TurnCommit commit = committing();
+  EXPECT_EQ(commit.token.value, "new token of i");
+  EXPECT_THAT(commit.completed_work, ElementsAre(work_token(2)));
+}
+
+TEST_F(HeldInstances, ACommitThatIsRefusedUnderTheNewLockTooIsGivenUp) {
+  hold();
+  offer(2);
+  run();
+  committing();
+  bring(fetched_anew(1));
+  committed(error(ProviderErrorKind::kLockLost));
+  committing();
+  committed(error(ProviderErrorKind::kLockLost));
+  EXPECT_THAT(verdicts(), ElementsAre("2 declined"));
+  EXPECT_EQ(give_back().at(0).token.value, "new token of i");
+}
+
+TEST_F(HeldInstances, ACommitThatCameBeforeTheFetchIsFollowedByItsTurn) {
+  hold("i", {2, 3});
+  offer(2);
+  run();
+  const TurnCommit commit = committing();
+  bring(fetched_anew(2));  // it has the event of the commit
+  committed(granted(commit));
+  EXPECT_THAT(verdicts(), ElementsAre("2 settled"));
+  const TurnTask task = begin_turn();
+  EXPECT_EQ(task.item.token.value, "new token of i");
+  EXPECT_EQ(task.item.messages.size(), 1U);
+  EXPECT_TRUE(task.kept.has_value());
+}
+
+TEST_F(HeldInstances, AStateThatSomebodyElseChangedIsNotOverwritten) {
+  hold();
+  offer(2);
+  const TurnTask task = begin_turn();
+  bring(fetched_anew(5));  // another node has had it
+  decide(task);
+  EXPECT_EQ(count<orchestration::Commit>(), 0U);
+  auto [id, body] = take<orchestration::ReadHistory>();
+  EXPECT_EQ(body.token.value, "new token of i");
+  answer(id, ProviderResult<StoredHistory>(StoredHistory()));
+  EXPECT_THAT(completed(begin_turn()), ElementsAre(2)) << "the store decides whether it still counts";
+}
+
+TEST_F(HeldInstances, ARenewalOfTheOldLockSaysNothingOfTheNewOne) {
+  hold();
+  offer(2);
+  const TurnTask task = begin_turn();
+  now += options.orchestrator_lock_timeout * 3 / 4;
+  const RequestId renewal = take<orchestration::Renew>().first;
+  bring(fetched_anew(1));
+  answer(renewal, std::vector<ProviderResult<Timestamp>>{error(ProviderErrorKind::kLockLost)});
+  now += options.orchestrator_lock_timeout / 2;
+  EXPECT_THAT(take<orchestration::Renew>().second.tokens, ElementsAre(LockToken{"new token of i"}));
+}
+
+TEST_F(HeldInstances, MessagesThatAreAnnouncedComeBeforeTheNextCompletion) {
+  hold("i", {2, 3});
+  offer(2);
+  const TurnTask first = begin_turn();
+  offer(3);
+  decide(first);
+  CommitAnswer more = granted(committing());
+  more.more_messages = true;
+  committed(more);
+  EXPECT_EQ(count<orchestration::RunTurn>(), 0U) << "the fetch comes first";
+  answer(take<orchestration::Await>().first, ProviderResult<bool>(true));
+  fetch(fetched_anew(2));
+  const TurnTask task = begin_turn();
+  EXPECT_EQ(task.item.messages.size(), 1U);
+  EXPECT_THAT(completed(task), ElementsAre(3));
+}
+
+TEST_F(HeldInstances, ACompletionDoesNotWaitForMessagesThatDoNotCome) {
+  hold("i", {2, 3});
+  offer(2);
+  run();
+  CommitAnswer more = granted(committing());
+  more.more_messages = true;
+  committed(more);
+  answer(take<orchestration::Await>().first, ProviderResult<bool>(true));
+  const RequestId fetch_request = take<orchestration::Fetch>().first;
+  offer(3);
+  EXPECT_EQ(count<orchestration::RunTurn>(), 0U);
+  answer(fetch_request, ProviderResult<OrchestrationBatch>(OrchestrationBatch{now, {}}));
+  EXPECT_THAT(completed(begin_turn()), ElementsAre(3));
+}
+
+// A fetch that began before the messages were announced may have come too early for them.
+TEST_F(HeldInstances, AFetchThatIsUnderWayIsFollowedByAnother) {
+  hold("i", {2, 3});
+  answer(take<orchestration::Await>().first, ProviderResult<bool>(true));
+  const RequestId early = take<orchestration::Fetch>().first;
+  offer(2);
+  run();
+  CommitAnswer more = granted(committing());
+  more.more_messages = true;
+  committed(more);
+  offer(3);
+  answer(early, ProviderResult<OrchestrationBatch>(OrchestrationBatch{now, {}}));
+  EXPECT_EQ(count<orchestration::RunTurn>(), 0U);
+  fetch(fetched_anew(2));
+  EXPECT_EQ(begin_turn().item.messages.size(), 1U);
+}
+
+TEST_F(HeldInstances, ACompletionDoesNotWaitForAStoreThatFails) {
+  hold("i", {2, 3});
+  offer(2);
+  run();
+  CommitAnswer more = granted(committing());
+  more.more_messages = true;
+  committed(more);
+  answer(take<orchestration::Await>().first, ProviderResult<bool>(true));
+  const RequestId fetch_request = take<orchestration::Fetch>().first;
+  offer(3);
+  answer(fetch_request, ProviderResult<OrchestrationBatch>(error(ProviderErrorKind::kUnavailable)));
+  EXPECT_THAT(completed(begin_turn()), ElementsAre(3));
+}
+
+TEST_F(HeldInstances, WhatWasGivenUpByTheCacheIsReadAgain) {
+  options.cached_executions = 1;
+  hold();
+  bring(item("other"));
+  run();
+  committing();
+  committed();
+  offer(2);
+  auto [id, body] = take<orchestration::ReadHistory>();
+  EXPECT_EQ(body.token.value, "token of i");
+  EXPECT_EQ(body.after, 0U);
+  bring(fetched_anew(1));
+  answer(id, ProviderResult<StoredHistory>(error(ProviderErrorKind::kLockLost)));
+  auto [again, second] = take<orchestration::ReadHistory>();
+  EXPECT_EQ(second.token.value, "new token of i");
+  answer(again, ProviderResult<StoredHistory>(StoredHistory()));
+  const TurnTask task = begin_turn();
+  EXPECT_EQ(task.item.messages.size(), 1U);
+  EXPECT_THAT(completed(task), ElementsAre(2));
+}
+
+}  // namespace
+}  // namespace perdure::test

@@ -1,0 +1,98 @@
+// One stored event that cannot be read any more: what the others tell is enough to end the instance and whatever it
+// has begun.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scenarios/stepped_cluster.h"
+
+namespace perdure::test {
+namespace {
+
+using Ctx = OrchestrationContext;
+
+// One event of the instance reads as bytes that mean nothing; the store keeps it as it is.
+class Spoiling final : public testing::ForwardingProvider {
+ public:
+  Spoiling(std::shared_ptr<Provider> store, EventId event) : ForwardingProvider(std::move(store)), event_(event) {}
+
+  ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override {
+    auto batch = ForwardingProvider::fetch_orchestration_items(fetch);
+    if (!batch) return batch;
+    for (OrchestrationItem& item : batch->items) {
+      if (item.instance != "parent") continue;
+      token_ = item.token;
+      if (item.history) spoil(*item.history);
+    }
+    return batch;
+  }
+  ProviderResult<StoredHistory> read_history(const LockToken& token, EventId after) override {
+    auto history = ForwardingProvider::read_history(token, after);
+    if (history && token == token_) spoil(*history);
+    return history;
+  }
+
+ private:
+  void spoil(StoredHistory& history) const {
+    for (EventRecord& event : history.events) {
+      if (event.event_id == event_) event.body = "spoilt";
+    }
+  }
+
+  EventId event_;
+  LockToken token_;
+};
+
+class OneDamagedEvent : public InEveryCluster {
+ protected:
+  OneDamagedEvent() {
+    options.max_attempts = 3;
+    registry.add_orchestration("Parent", [](Ctx ctx) -> Orchestration<int> {
+      auto first = ctx.schedule_sub_orchestration<int>("Gate", SubOrchestrationOptions().instance_id("first"));
+      auto second = ctx.schedule_sub_orchestration<int>("Gate", SubOrchestrationOptions().instance_id("second"));
+      auto third = ctx.schedule_sub_orchestration<int>("Gate", SubOrchestrationOptions().instance_id("third"));
+      co_await ctx.schedule_wait<int>("go");
+      co_return co_await first + co_await second + co_await third;
+    });
+    registry.add_orchestration("Gate",
+                               [](Ctx ctx) -> Orchestration<int> { co_return co_await ctx.schedule_wait<int>("go"); });
+  }
+  // The children wait, the first has ended, and then event `id` of the parent is lost.
+  void lose(EventId id) {
+    auto& node = cluster.start_node(registry, options);
+    cluster.client().start_orchestration("parent", "Parent");
+    cluster.settle();
+    cluster.client().raise_event("first", "go", 1);
+    cluster.settle();
+    cluster.stop_node(node);
+    cluster.start_node(registry, options, std::make_shared<Spoiling>(cluster.store(), id));
+    cluster.client().raise_event("parent", "go", 1);
+    ASSERT_EQ(cluster.wait("parent").state, OrchestrationState::kFailed);
+  }
+
+  Registry registry;
+  RuntimeOptions options;
+};
+PERDURE_IN_EVERY_CLUSTER(OneDamagedEvent);
+
+TEST_P(OneDamagedEvent, ChildrenThatEventsBehindItTellOfAreCancelled) {
+  lose(2);  // of the first child
+  EXPECT_EQ(cluster.wait("second").state, OrchestrationState::kCancelled);
+  EXPECT_EQ(cluster.wait("third").state, OrchestrationState::kCancelled);
+  EXPECT_EQ(cluster.state("first"), OrchestrationState::kCompleted) << "it had ended before";
+}
+
+TEST_P(OneDamagedEvent, ChildrenThatEventsBeforeItTellOfAreCancelledToo) {
+  lose(4);  // of the third child
+  EXPECT_EQ(cluster.wait("second").state, OrchestrationState::kCancelled);
+  EXPECT_EQ(cluster.state("third"), OrchestrationState::kRunning) << "nobody knows of it any more";
+  EXPECT_EQ(cluster.client().get_queue_depths(), QueueDepths());
+}
+
+TEST_P(OneDamagedEvent, WithoutTheStartTheChildrenAreCancelledAllTheSame) {
+  lose(1);
+  EXPECT_EQ(cluster.wait("second").state, OrchestrationState::kCancelled);
+  EXPECT_EQ(cluster.wait("third").state, OrchestrationState::kCancelled);
+}
+
+}  // namespace
+}  // namespace perdure::test

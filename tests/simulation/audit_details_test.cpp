@@ -1,0 +1,156 @@
+// What the audit knows beyond locks, messages and histories: delays, order, sessions, and what should have happened.
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulation/audit_scene.h"
+
+namespace perdure::testing::simulation {
+namespace {
+
+using ::testing::IsEmpty;
+
+// ---- delays, order, sessions ----
+
+TEST_F(Audited, AnInstanceThatComesBackBeforeItsDelayIsOver) {
+  fetch_first();
+  audit.abandoned({.token = token("t1"), .delay = Milliseconds(300), .ignore_attempt = false}, {}, kNow);
+  audit.fetched({}, batch_of(first_item("t2", 2), kNow + Milliseconds(200)));
+  expect_problem("'a' was fetched 100 ms before the delay was over");
+}
+
+TEST_F(Audited, ACancelEndsADelay) {
+  fetch_first();
+  audit.abandoned({.token = token("t1"), .delay = Milliseconds(300), .ignore_attempt = false}, {}, kNow);
+  audit.enqueued(cancel_message("a"), kNow);
+  OrchestrationItem item = first_item("t2", 2);
+  item.messages.push_back({8, cancel_message("a")});
+  audit.fetched({}, batch_of(item));
+  EXPECT_THAT(audit.problems(), IsEmpty());
+}
+
+TEST_F(Audited, AnActivityThatComesBackBeforeItsDelayIsOver) {
+  commit_first();
+  audit.work_fetched({}, work("w1", 1));
+  audit.work_abandoned({.token = token("w1"), .delay = Milliseconds(300), .ignore_attempt = false}, {}, kNow);
+  audit.work_fetched({}, work("w2", 2));
+  expect_problem("was fetched 300 ms before it was visible");
+}
+
+TEST_F(Audited, WhatIsGivenBackUntriedDoesNotCount) {
+  fetch_first();
+  audit.abandoned({.token = token("t1"), .delay = {}, .ignore_attempt = false}, {}, kNow);
+  expect_problem("'a' was given back untried, and yet counts as tried");
+}
+
+TEST_F(Audited, MessagesThatOvertakeEachOther) {
+  MessageRecord timer = timer_message("a", 2, kNow - kLock);
+  timer.visible_at = kNow - kLock;
+  audit.started(start_message("a"), StartOutcome::kEnqueued, kNow);
+  audit.enqueued(cancel_message("a"), kNow);
+  audit.enqueued(timer, kNow);
+  OrchestrationItem item = first_item();
+  item.messages.push_back({8, timer});
+  item.messages.push_back({9, cancel_message("a")});
+  audit.fetched({}, batch_of(item));
+  EXPECT_THAT(audit.problems(), IsEmpty()) << "the timer was visible first";
+  std::swap(item.messages[1], item.messages[2]);
+  item.token = token("t2");
+  item.attempt_count = 2;
+  audit.fetched({}, batch_of(item, kNow + kLock));
+  expect_problem("was delivered behind");
+}
+
+TEST_F(Audited, ASecondStart) {
+  audit.started(start_message("a"), StartOutcome::kEnqueued, kNow);
+  audit.started(start_message("a"), StartOutcome::kIgnored, kNow);
+  EXPECT_THAT(audit.problems(), IsEmpty());
+  audit.started(start_message("a"), StartOutcome::kEnqueued, kNow);
+  expect_problem("a start of 'a' was accepted although there is one already");
+}
+
+TEST_F(Audited, ACommitThatComesAgainIsKnown) {
+  fetch_first();
+  audit.committed(first_commit(), accepted(), kNow);
+  audit.committed(first_commit(), ProviderError(ProviderErrorKind::kLockLost, ""), kNow);
+  expect_problem("that came again was not recognised");
+}
+
+TEST_F(Audited, ACommitThatTheStoreHasToRefuse) {
+  fetch_first();
+  audit.committed(first_commit(), ProviderError(ProviderErrorKind::kDuplicateEvent, "event 1 is there"), kNow);
+  expect_problem("a commit of 'a' was refused");
+}
+
+TEST_F(Audited, ASessionThatSomebodyElseHolds) {
+  fetch_first();
+  TurnCommit commit = first_commit();
+  commit.events.push_back(event(2));
+  commit.activities = {activity("a", 2)};
+  commit.activities.front().session = "s";
+  audit.committed(commit, accepted(), kNow);
+  WorkFetch fetch;
+  fetch.session = SessionFetch{.owner = "N", .lock_timeout = kLock * 3, .max_sessions = 1};
+  WorkBatch batch = work("w1", 1);
+  batch.items.front().record.session = "s";
+  audit.work_fetched(fetch, batch);
+  EXPECT_THAT(audit.problems(), IsEmpty());
+  batch.now = kNow + kLock;
+  batch.items.front().token = token("w2");
+  batch.items.front().attempt_count = 2;
+  fetch.session->owner = "M";
+  audit.work_fetched(fetch, batch);
+  expect_problem("session 's' went to 'M' while 'N' held it");
+}
+
+// ---- what should have happened ----
+
+TEST_F(Audited, AnInstanceThatIsLeftOut) {
+  audit.started(start_message("a"), StartOutcome::kEnqueued, kNow);
+  OrchestrationBatch nothing;
+  nothing.now = kNow;
+  audit.fetched({}, nothing);
+  expect_problem("'a' was ready, and a fetch with room for it left it out");
+}
+
+TEST_F(Audited, AnActivityThatIsLeftOut) {
+  commit_first();
+  WorkBatch nothing;
+  nothing.now = kNow;
+  audit.work_fetched({}, nothing);
+  expect_problem("was ready, and a fetch with room for it left it out");
+}
+
+TEST_F(Audited, ALockThatRunsOutNeedsAnExcuse) {
+  constexpr Milliseconds kLong{30'000};
+  bool hindered = true;
+  audit.set_excuse([&](const std::string&, Timestamp) { return hindered; });
+  OrchestrationFetch fetch;
+  fetch.lock_timeout = kLong;
+  audit.started(start_message("a"), StartOutcome::kEnqueued, kNow);
+  for (std::uint32_t attempt = 1; attempt <= 2; ++attempt) {
+    OrchestrationItem item = first_item("t" + std::to_string(attempt), attempt);
+    item.locked_until = kNow + kLong * attempt;
+    audit.fetched(fetch, batch_of(item, kNow + kLong * (attempt - 1)));
+  }
+  EXPECT_THAT(audit.problems(), IsEmpty());
+  hindered = false;
+  audit.fetched(fetch, batch_of(first_item("t3", 3), kNow + kLong * 2));
+  expect_problem("the lock of 'a' ran out although nothing kept");
+}
+
+TEST_F(Audited, AChildThatIsLeftBehind) {
+  fetch_first();
+  TurnCommit commit = first_commit();
+  commit.started->parent = "p";
+  audit.committed(commit, accepted(), kNow);
+  audit.deleted(std::set<std::string>{"p"});
+  expect_problem("'p' was deleted, but its child 'a' was left behind");
+}
+
+}  // namespace
+}  // namespace perdure::testing::simulation
