@@ -289,9 +289,6 @@ int soak_for(const Arguments& arguments) {
 }  // namespace
 
 int run(int count, char** values) {
-  // A hundred threads, made anew with each restart, spread what is free over as many arenas as the C library allows,
-  // and that grows for a long time after the engine has stopped to. Here it is the engine that is watched.
-  mallopt(M_ARENA_MAX, 2);
   return soak_for(parse(count, values));
 }
 

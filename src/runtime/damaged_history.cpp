@@ -53,6 +53,7 @@ std::vector<std::string> open_children_from(const StoredHistory& history, EventI
     }
   }
   std::vector<std::string> children;
+  children.reserve(open.size());
   for (auto& [id, child] : open) children.push_back(std::move(child));
   return children;
 }

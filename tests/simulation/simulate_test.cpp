@@ -53,12 +53,12 @@ TEST_F(Simulate, GivesTheSameResultForTheSameSeeds) {
 
 TEST_F(Simulate, RunsOneRunAloneThatAFindingNames) {
   workload.start("c", "ChargeOnly", 5).expect([](const Client&) { return world.charges == 1 ? "" : "charged twice"; });
-  const SimulationResult all = run({1, 30});
+  const SimulationResult all = run({1, 100});
   ASSERT_THAT(all.findings, ElementsAre(is_finding(Kind::kWrongEnd, "", "charged twice"))) << all;
   EXPECT_GT(all.findings[0].runs, 1U);
   options.only = all.findings[0].run.to_string();
   EXPECT_EQ(all.findings[0].repeat(), "options.only = \"" + options.only + "\";");
-  const SimulationResult again = run({1, 30});
+  const SimulationResult again = run({1, 100});
   EXPECT_EQ(again.runs, 1U);
   ASSERT_THAT(again.findings, SizeIs(1)) << again;
   EXPECT_EQ(again.findings[0].log, all.findings[0].log);
