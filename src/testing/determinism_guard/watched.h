@@ -55,6 +55,7 @@ class NextFunction {
   extern "C" __attribute__((weak)) result perdure_sanitized_##name parameters __asm__("__interceptor_" #name);
 
 // PERDURE_WATCH(kClock, int, clock_gettime, (clockid_t clock, timespec* time), (clock, time))
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are a list with its own parentheses
 #define PERDURE_WATCH(call_class, result, name, parameters, arguments)                                         \
   PERDURE_WATCHED_NAME(result, name, parameters)                                                               \
   result perdure_watched_##name parameters {                                                                   \
@@ -63,3 +64,4 @@ class NextFunction {
                                              __builtin_return_address(0));                                     \
     return next.get() arguments;                                                                               \
   }
+// NOLINTEND(bugprone-macro-parentheses)
