@@ -37,6 +37,7 @@ std::vector<std::string> check_histories_kept(Provider& store, const Audit& audi
     }
     if (damaged.contains(key.first)) continue;
     std::vector<Event> events;
+    events.reserve(stored.size());
     for (const EventRecord& record : stored) events.push_back(decode_event(record));
     for (const std::string& rule : broken_rules(events)) problems.push_back(named(key) + ": " + rule);
   }
