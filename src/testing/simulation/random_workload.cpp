@@ -117,9 +117,7 @@ std::vector<ClientAction> RandomWorkload::actions(Timestamp start) {
            }});
     }
   }
-  std::stable_sort(actions.begin(), actions.end(),
-                   [](const ClientAction& one, const ClientAction& other) { return one.at < other.at; });
-  return actions;
+  return in_order_of_time(std::move(actions));
 }
 
 std::vector<std::string> RandomWorkload::check(Provider& store, const RunFacts& facts) {

@@ -63,9 +63,7 @@ std::vector<ClientAction> UserWorkload::actions(Timestamp start) {
   for (const SimulatedWorkload::Action& action : plan_.actions()) {
     actions.push_back({action.what, start + action.after, action.function});
   }
-  std::stable_sort(actions.begin(), actions.end(),
-                   [](const ClientAction& one, const ClientAction& other) { return one.at < other.at; });
-  return actions;
+  return in_order_of_time(std::move(actions));
 }
 
 bool UserWorkload::is_done(Provider& store) {

@@ -23,6 +23,9 @@ struct ClientAction {
   std::function<bool(const Client&)> act;
 };
 
+// Those of the same time stay in their order.
+[[nodiscard]] std::vector<ClientAction> in_order_of_time(std::vector<ClientAction> actions);
+
 // What to know about the end of a run, beside the store.
 struct RunFacts {
   std::vector<std::string> damaged;  // instances of which a stored row was damaged: they may end as poison
