@@ -207,6 +207,11 @@ class Simulation {
         std::count_if(actions_.begin(), actions_.end(), [now](const Action& each) { return each.what.at <= now; }));
   }
 
+  // The others need a node, and wait for its next call.
+  static bool strikes_clients(Fault fault) noexcept {
+    return fault == Fault::kStoreError || fault == Fault::kRepeated || fault == Fault::kLostAnswer;
+  }
+
   void act(std::size_t index) {
     const Timestamp now = clock_->now();
     const auto action = std::find_if(actions_.begin(), actions_.end(),
@@ -214,7 +219,7 @@ class Simulation {
     log_.begin("client");
     log_.add(now, action->what.what);
     ++report_.requests;
-    if (pending_fault_) {
+    if (pending_fault_ && strikes_clients(*pending_fault_)) {
       const Fault fault = *std::exchange(pending_fault_, std::nullopt);
       count(fault);
       line_->set_mishap(fault == Fault::kStoreError ? Mishap::kUnavailable
