@@ -11,7 +11,20 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-using HeldInstances = FastTurns;
+class HeldInstances : public FastTurns {
+ protected:
+  // Activities 2 and 3 were claimed; the turn that took the outcome of 2 was told of messages, and they are fetched.
+  RequestId fetch_what_was_announced() {
+    hold("i", {2, 3});
+    offer(2);
+    run();
+    CommitAnswer more = granted(committing());
+    more.more_messages = true;
+    committed(more);
+    answer(take<orchestration::Await>().first, ProviderResult<bool>(true));
+    return take<orchestration::Fetch>().first;
+  }
+};
 
 TEST_F(HeldInstances, AMessageLeadsToATurnAtOnce) {
   hold();
@@ -168,14 +181,7 @@ TEST_F(HeldInstances, MessagesThatAreAnnouncedComeBeforeTheNextCompletion) {
 }
 
 TEST_F(HeldInstances, ACompletionDoesNotWaitForMessagesThatDoNotCome) {
-  hold("i", {2, 3});
-  offer(2);
-  run();
-  CommitAnswer more = granted(committing());
-  more.more_messages = true;
-  committed(more);
-  answer(take<orchestration::Await>().first, ProviderResult<bool>(true));
-  const RequestId fetch_request = take<orchestration::Fetch>().first;
+  const RequestId fetch_request = fetch_what_was_announced();
   offer(3);
   EXPECT_EQ(count<orchestration::RunTurn>(), 0U);
   answer(fetch_request, ProviderResult<OrchestrationBatch>(OrchestrationBatch{now, {}}));
@@ -200,14 +206,7 @@ TEST_F(HeldInstances, AFetchThatIsUnderWayIsFollowedByAnother) {
 }
 
 TEST_F(HeldInstances, ACompletionDoesNotWaitForAStoreThatFails) {
-  hold("i", {2, 3});
-  offer(2);
-  run();
-  CommitAnswer more = granted(committing());
-  more.more_messages = true;
-  committed(more);
-  answer(take<orchestration::Await>().first, ProviderResult<bool>(true));
-  const RequestId fetch_request = take<orchestration::Fetch>().first;
+  const RequestId fetch_request = fetch_what_was_announced();
   offer(3);
   answer(fetch_request, ProviderResult<OrchestrationBatch>(error(ProviderErrorKind::kUnavailable)));
   EXPECT_THAT(completed(begin_turn()), ElementsAre(3));
