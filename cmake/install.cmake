@@ -8,6 +8,9 @@ set(perdure_components perdure perdure_testing)
 if(TARGET perdure_determinism_guard)
   list(APPEND perdure_components perdure_determinism_guard)
 endif()
+if(TARGET perdure_postgres)
+  list(APPEND perdure_components perdure_postgres)
+endif()
 install(TARGETS ${perdure_components} EXPORT perdure_targets
   RUNTIME COMPONENT perdure-runtime
   LIBRARY COMPONENT perdure-runtime NAMELINK_COMPONENT perdure-dev
@@ -18,6 +21,10 @@ if(TARGET perdure_cli)
 endif()
 install(EXPORT perdure_targets NAMESPACE perdure:: DESTINATION ${perdure_cmake_dir} COMPONENT perdure-dev)
 
+set(perdure_has_postgres OFF)
+if(TARGET perdure_postgres)
+  set(perdure_has_postgres ON)
+endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/perdureConfig.cmake.in ${PROJECT_BINARY_DIR}/perdureConfig.cmake
   INSTALL_DESTINATION ${perdure_cmake_dir})
 # Before 1.0 a minor version may change the API.

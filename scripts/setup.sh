@@ -7,6 +7,7 @@ packages=(
   g++ cmake ninja-build ccache make git pkgconf
   libgtest-dev libgmock-dev catch2 libbenchmark-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
+  libpq-dev postgresql pgbouncer
 )
 
 fail() {
@@ -35,4 +36,11 @@ fi
 echo "== install ${missing[*]}"
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@"; }
 apt update
+# The tests start servers of their own, so the package need not make one that runs from now on.
+no_cluster=/etc/postgresql-common/createcluster.d/perdure.conf
+if [[ " ${missing[*]} " == *" postgresql "* ]]; then
+  "${as_root[@]}" install -d "$(dirname $no_cluster)"
+  echo "create_main_cluster = false" | "${as_root[@]}" tee $no_cluster >/dev/null
+  trap '"${as_root[@]}" rm -f $no_cluster' EXIT
+fi
 apt install -y --no-install-recommends "${missing[@]}"

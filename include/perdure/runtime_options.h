@@ -43,8 +43,8 @@ struct RuntimeOptions {
   // The fast path, on stores that have it (Capabilities::fast_path) and with executions kept in memory: a commit claims
   // the activities that it schedules for this node, as far as they fit here and nothing else waits, and keeps the
   // instance locked while they run; an activity that ends in time is completed by the commit of the next turn. So a
-  // step costs one write instead of four. Off for now.
-  bool fast_path = false;
+  // step costs one write instead of four.
+  bool fast_path = true;
 
   // ---- Locks. A lock is renewed when half of its time is gone ----
 

@@ -11,14 +11,37 @@ namespace perdure {
 
 namespace {
 
+// The stored code of a kind is its position in EventBody, from 1.
+#ifdef PERDURE_NEXT_ENGINE
+// For the tests of upgrades: the engine after this one has a kind more, under which it stores the start of every
+// execution that it begins. It reads both; an engine of today does not know the new one.
+constexpr std::size_t kStoredKinds = std::variant_size_v<EventBody> + 1;
+
+std::size_t stored_kind(const EventBody& body) noexcept {
+  return std::holds_alternative<events::OrchestrationStarted>(body) ? kStoredKinds : body.index() + 1;
+}
+std::size_t alternative_of(std::uint16_t kind) noexcept {
+  return kind == kStoredKinds ? EventBody(events::OrchestrationStarted()).index() : kind - 1U;
+}
+#else
+constexpr std::size_t kStoredKinds = std::variant_size_v<EventBody>;
+
+std::size_t stored_kind(const EventBody& body) noexcept {
+  return body.index() + 1;
+}
+std::size_t alternative_of(std::uint16_t kind) noexcept {
+  return kind - 1U;
+}
+#endif
+
 bool is_known(std::uint16_t kind) noexcept {
-  return kind >= 1 && kind <= detail::kEventKinds.size();
+  return kind >= 1 && kind <= kStoredKinds;
 }
 
 std::string position(const EventRecord& record) {
   const std::string event = "event " + std::to_string(record.event_id);
-  return is_known(record.kind) ? event + " (" + std::string(detail::kEventKinds[record.kind - 1U].name) + "): "
-                               : event + ": ";
+  if (!is_known(record.kind)) return event + ": ";
+  return event + " (" + std::string(detail::kEventKinds[alternative_of(record.kind)].name) + "): ";
 }
 
 [[noreturn]] void fail_unknown_kind(std::uint16_t kind, const SemanticVersion& writer) {
@@ -31,7 +54,7 @@ std::string position(const EventRecord& record) {
 EventRecord encode_event(const Event& event) {
   detail::FieldWriter writer(event.engine_version);
   std::visit([&writer](const auto& body) { fields(writer, body); }, event.body);
-  return {event.id, static_cast<std::uint16_t>(event.body.index() + 1), event.turn, event.time, writer.take()};
+  return {event.id, static_cast<std::uint16_t>(stored_kind(event.body)), event.turn, event.time, writer.take()};
 }
 
 Event decode_event(const EventRecord& record) {
@@ -40,7 +63,7 @@ Event decode_event(const EventRecord& record) {
     detail::FieldReader reader(record.body);
     event.engine_version = reader.header();
     if (!is_known(record.kind)) fail_unknown_kind(record.kind, event.engine_version);
-    detail::emplace_alternative(event.body, record.kind - 1U);
+    detail::emplace_alternative(event.body, alternative_of(record.kind));
     std::visit([&reader](auto& body) { fields(reader, body); }, event.body);
     reader.finish();
     return event;

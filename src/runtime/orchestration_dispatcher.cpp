@@ -350,10 +350,16 @@ void OrchestrationDispatcher::commit_failed(JobId id, TurnCommit commit, const P
     to_commit_.push_back(id);
     return;
   }
-  metrics_.add(metric::kOrchestrationInfrastructureErrors,
-               {{"orchestration_name", job.decision.report ? job.decision.report->name : ""},
-                {"error_category", "infrastructure"}});
-  logger_.warn("a turn could not be committed", {{"instance_id", job.instance}, {"error", error.to_string()}});
+  if (error.kind() == ProviderErrorKind::kLockLost && !commit.completed_work.empty()) {
+    // Under a kept lock nobody was sure of it: the instance was deleted, or the lock ran out. The completions go
+    // through their queue.
+    logger_.debug("a kept lock was lost before its turn was committed", {{"instance_id", job.instance}});
+  } else {
+    metrics_.add(metric::kOrchestrationInfrastructureErrors,
+                 {{"orchestration_name", job.decision.report ? job.decision.report->name : ""},
+                  {"error_category", "infrastructure"}});
+    logger_.warn("a turn could not be committed", {{"instance_id", job.instance}, {"error", error.to_string()}});
+  }
   if (planted(PlantedFault::kFailedCommitKept) && job.decision.kept) {
     auto given_up = cache_.put(job.instance, *std::exchange(job.decision.kept, std::nullopt));
     for (KeptExecution& old : given_up) effects_.given_up.push_back(std::move(old));

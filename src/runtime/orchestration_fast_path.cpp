@@ -85,8 +85,7 @@ void OrchestrationDispatcher::ask_for_fast_path(Job& job, TurnCommit& commit, Ti
   commit.owner = owner_;
 }
 
-// A repeated commit does not say what it claimed when it was made, and a lock without that is of no use: both end by
-// themselves.
+// A repeated commit answers as it did when it was made, as far as that still holds, so it is taken like any other.
 void OrchestrationDispatcher::take_fast_answer(JobId id, const TurnCommit& commit, const CommitAnswer& answer,
                                                Timestamp now) {
   Job& job = jobs_.at(id);
@@ -108,7 +107,7 @@ void OrchestrationDispatcher::take_fast_answer(JobId id, const TurnCommit& commi
     effects_.claimed.push_back(claimed_item(commit, claimed, answer.now));
     here.running.emplace(commit.execution_id, commit.activities.at(claimed.index).activity_id);
   }
-  // Sessions may be a reason of their own.
+  // Sessions may be a reason of their own, and what a repeated commit had claimed may be gone.
   if (commit.claim && answer.claimed.empty() && !answer.repeated &&
       std::any_of(commit.activities.begin(), commit.activities.end(), [&](const MessageRecord& activity) {
         return !activity.session && places_->fits(activity, answer.now);
@@ -117,7 +116,7 @@ void OrchestrationDispatcher::take_fast_answer(JobId id, const TurnCommit& commi
   }
   job.reserved -= std::min(job.reserved, answer.claimed.size());  // those are the worker's now
   unreserve(job);
-  if (!answer.locked_until || answer.repeated || here.job != id || job.overtaken_by) return;
+  if (!answer.locked_until || here.job != id || job.overtaken_by) return;
   here.lock = KeptLock{.item = item_after(job.basis, commit, *answer.locked_until),
                        .as_of = answer.now,
                        .heard_at = now,

@@ -70,7 +70,9 @@ void OrchestrationDispatcher::arrived(OrchestrationItem item, Timestamp now) {
   Here& here = found->second;
   here.lock.reset();
   Job* const job_here = here.job ? &jobs_.at(*here.job) : nullptr;
-  if (!job_here || !job_here->held || job_here->phase == Phase::kGivenBack) return take_on(std::move(item), now);
+  // The store knows a commit again, and what it claimed, only until the next one: a commit in doubt comes first.
+  const bool waits = job_here && (job_here->held || job_here->retries > 0) && job_here->phase != Phase::kGivenBack;
+  if (!waits) return take_on(std::move(item), now);
   const JobId id = *here.job;
   Job& job = *job_here;
   if (job.phase != Phase::kQueued) {

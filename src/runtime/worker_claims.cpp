@@ -10,7 +10,9 @@ namespace perdure::runtime {
 
 void WorkerDispatcher::hear(NewsForWorker news, Timestamp now) {
   const std::size_t claimed = news.claimed.size();
-  for (WorkItem& item : news.claimed) take_on(std::move(item), now, true);
+  for (WorkItem& item : news.claimed) {
+    if (!is_running(item)) take_on(std::move(item), now, true);
+  }
   if (places_ && claimed > 0) {
     publish_places();  // first: a place that is neither free nor reserved is nobody's
     places_->release(claimed);
@@ -18,6 +20,12 @@ void WorkerDispatcher::hear(NewsForWorker news, Timestamp now) {
   for (const Verdict& verdict : news.verdicts) judged(verdict);
   for (const WithdrawnActivity& activity : news.withdrawn) withdrawn(activity, now);
   sweep();
+}
+
+// The same lock, not just the same activity: a later one may come while a run that has lost its lock still goes on.
+bool WorkerDispatcher::is_running(const WorkItem& item) const {
+  const auto run = by_identity_.find(identity_of(item.record));
+  return run != by_identity_.end() && runs_.at(run->second).lease.token() == item.token;
 }
 
 // A function that has come to an outcome is about to return. Its place is then free for what the next turn schedules,

@@ -146,6 +146,8 @@ class WorkerDispatcher {
   void begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now);
   void fail(RunId id, ErrorDetails error);
   void complete_with(RunId id, MessageBody completion);
+  // Under the lock that this item names.
+  [[nodiscard]] bool is_running(const WorkItem& item) const;
   void offer_when_returned(Run& run, Timestamp now);
   void offer(RunId id, Run& run);
   void judged(const Verdict& verdict);
@@ -153,7 +155,7 @@ class WorkerDispatcher {
   void offers_nothing(Run& run);
   void give_back_later(RunId id, Milliseconds delay, bool ignore_attempt);
   [[nodiscard]] static bool wants_to_beat(const Run& run) noexcept;
-  [[nodiscard]] static Identity identity_of(const Run& run);
+  [[nodiscard]] static Identity identity_of(const MessageRecord& record);
   // Nobody waits for its outcome any more.
   void stop(RunId id, Run& run, Timestamp now);
   void unwant(Run& run);

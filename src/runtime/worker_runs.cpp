@@ -116,7 +116,7 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
   run.wanted = true;
   run.returned = false;
   ++threads_;
-  by_identity_[identity_of(run)] = id;
+  by_identity_[identity_of(run.record)] = id;
   if (!run.progress) run.progress = std::move(activity.progress);
   if (activity.timeouts.start_to_close) {
     run.deadline = shifted(now, *activity.timeouts.start_to_close);
@@ -141,7 +141,7 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
                                  .max_payload_bytes = max_payload_bytes_},
                        .input = std::move(activity.input),
                        .handler = std::move(handler)});
-  if (withdrawn_meanwhile_.contains(identity_of(run))) lose(id, run, now);
+  if (withdrawn_meanwhile_.contains(identity_of(run.record))) lose(id, run, now);
 }
 
 // ---- ended ---------------------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ void WorkerDispatcher::unwant(Run& run) {
   run.wanted = false;
   run.deadline.reset();
   run.silent_at.reset();
-  by_identity_.erase(identity_of(run));
+  by_identity_.erase(identity_of(run.record));
 }
 
 void WorkerDispatcher::started(RunId id) {
@@ -339,8 +339,8 @@ void WorkerDispatcher::started(RunId id) {
   forget_if_over(id);
 }
 
-WorkerDispatcher::Identity WorkerDispatcher::identity_of(const Run& run) {
-  return {run.record.instance, run.record.execution.value_or(kFirstExecutionId), run.record.activity_id};
+WorkerDispatcher::Identity WorkerDispatcher::identity_of(const MessageRecord& record) {
+  return {record.instance, record.execution.value_or(kFirstExecutionId), record.activity_id};
 }
 
 void WorkerDispatcher::stop_all(Timestamp now) {

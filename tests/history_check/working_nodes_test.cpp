@@ -222,7 +222,8 @@ TEST_P(WorkingNodes, NothingIsChanged) {
 
 class CheckBesideThreads : public ::testing::TestWithParam<WorldKind> {};
 INSTANTIATE_TEST_SUITE_P(Stores, CheckBesideThreads,
-                         ::testing::Values(WorldKind{.threads = true}, WorldKind{.sqlite = true, .threads = true}),
+                         ::testing::Values(WorldKind{.threads = true},
+                                           WorldKind{.store = StoreKind::kSqlite, .threads = true}),
                          [](const auto& store) { return store.param.name(); });
 
 // Each round's activities depend on the value of the round before, and rounds follow each other without a pause.

@@ -3,32 +3,17 @@
 
 #include <string>
 
-#include <sys/types.h>
+#include <perdure/testing/provider_validation.h>
+#include "support/child_process.h"
 
 namespace perdure::testing {
 
-class ChildProcess {
+class ChildProcess : public test::ChildProcess {
  public:
   // Returns when its store is open. Throws ValidationFailure.
-  explicit ChildProcess(const std::string& store);
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
-  ~ChildProcess();  // closes its store and ends, unless it was killed
-
-  void tell(const std::string& command);
-  // The next line that it writes; empty once it is gone.
-  [[nodiscard]] std::string answer();
-  std::string ask(const std::string& command);
-  // SIGKILL; returns when the process is gone.
-  void kill();
-
- private:
-  void reap();
-
-  pid_t process_ = 0;
-  int commands_ = -1;
-  int answers_ = -1;
-  std::string buffer_;
+  explicit ChildProcess(const std::string& store) : test::ChildProcess({PERDURE_SQLITE_CHILD, store}) {
+    if (const std::string first = answer(); first != "ready") throw ValidationFailure("the child said: " + first);
+  }
 };
 
 }  // namespace perdure::testing

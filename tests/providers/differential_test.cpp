@@ -1,81 +1,23 @@
 // Every provider does what the memory provider does.
-#include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
-#include <string_view>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <perdure/testing/forwarding_provider.h>
 #include <perdure/testing/provider_comparison.h>
+#include "providers/differential_suite.h"
 #include "providers/factories.h"
 
 namespace perdure::testing {
 namespace {
 
-struct Seeds {
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-  std::size_t operations = 500;
-};
-
-constexpr std::size_t kShares = 5;
-constexpr std::uint64_t kSeedsOfAShare = 20;
-
-// PERDURE_DIFFERENTIAL="17..17:500" replays a run or, with more seeds and operations, makes the search longer.
-Seeds seeds_of_share(std::size_t share) {
-  const char* const wanted = std::getenv("PERDURE_DIFFERENTIAL");
-  if (wanted == nullptr) {
-    return {.first = 1 + share * kSeedsOfAShare, .last = (share + 1) * kSeedsOfAShare};
-  }
-  Seeds all;
-  const std::string_view text(wanted);
-  const char* const end = text.data() + text.size();
-  auto read = std::from_chars(text.data(), end, all.first);
-  if (end - read.ptr > 2) read = std::from_chars(read.ptr + 2, end, all.last);
-  if (end - read.ptr > 1) read = std::from_chars(read.ptr + 1, end, all.operations);
-  if (read.ec != std::errc() || read.ptr != end || all.last < all.first) {
-    throw std::invalid_argument("PERDURE_DIFFERENTIAL is 'first..last:operations', as in 1..1000:2000");
-  }
-  const std::uint64_t count = all.last - all.first + 1;
-  return {.first = all.first + count * share / kShares,
-          .last = all.first + count * (share + 1) / kShares - 1,  // of a share without seeds: before the first
-          .operations = all.operations};
-}
-
-struct Candidate {
-  const char* name;
-  std::unique_ptr<ProviderFactory> (*make)();
-};
-
-class Differential : public ::testing::TestWithParam<std::tuple<Candidate, std::size_t>> {};
-
-TEST_P(Differential, AnswersLikeTheReference) {
-  const auto& [candidate, share] = GetParam();
-  const Seeds seeds = seeds_of_share(share);
-  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
-    const std::unique_ptr<ProviderFactory> memory = make_memory_factory();
-    const std::unique_ptr<ProviderFactory> other = candidate.make();
-    const ComparisonReport report = compare_providers(*memory, *other, seed, seeds.operations);
-    ASSERT_FALSE(report.difference.has_value()) << report.to_string();
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Sqlite, Differential,
-                         ::testing::Combine(::testing::Values(Candidate{"File", make_sqlite_file_factory},
-                                                              Candidate{"Memory", make_sqlite_memory_factory}),
-                                            ::testing::Range(std::size_t{0}, kShares)),
-                         [](const auto& instance) {
-                           return std::string(std::get<0>(instance.param).name) + "Share" +
-                                  std::to_string(std::get<1>(instance.param));
-                         });
+                         in_shares({{"File", make_sqlite_file_factory}, {"Memory", make_sqlite_memory_factory}}, 100),
+                         share_name);
 
 // ---- The comparison notices ----
 

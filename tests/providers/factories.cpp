@@ -1,7 +1,5 @@
 #include "providers/factories.h"
 
-#include <cstdlib>
-#include <stdexcept>
 #include <utility>
 
 #include "providers/history_damage.h"
@@ -9,9 +7,6 @@
 namespace perdure::testing {
 
 namespace {
-
-constexpr Timestamp kBeginning{Milliseconds{1'700'000'000'000}};
-constexpr Milliseconds kOrphanRetention{3'600'000};
 
 class ClockFactory : public ProviderFactory {
  public:
@@ -63,17 +58,6 @@ class SqliteFileFactory final : public ClockFactory {
 };
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "perdure-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder: " + name);
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 std::unique_ptr<ProviderFactory> make_memory_factory() {
   return std::make_unique<MemoryFactory>();

@@ -1,7 +1,6 @@
 // The stores that the tests of this folder run on.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -9,21 +8,15 @@
 #include <perdure/memory_provider.h>
 #include <perdure/sqlite_provider.h>
 #include <perdure/testing/provider_validation.h>
+#include "support/temporary_folder.h"
 
 namespace perdure::testing {
 
-// A folder that goes with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
-  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
+using test::TemporaryFolder;
 
- private:
-  std::filesystem::path path_;
-};
+// Of all stores: those that are compared must not differ in it.
+inline constexpr Timestamp kBeginning{Milliseconds{1'700'000'000'000}};
+inline constexpr Milliseconds kOrphanRetention{3'600'000};
 
 [[nodiscard]] std::unique_ptr<ProviderFactory> make_memory_factory();
 [[nodiscard]] std::unique_ptr<ProviderFactory> make_sqlite_file_factory();

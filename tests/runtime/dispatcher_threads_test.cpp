@@ -80,6 +80,7 @@ TEST_F(OnTime, AnAcknowledgementThatFailedIsRepeated) {
   Registry registry;
   registry.add_activity("Work", [&runs](ActivityContext&) { return ++runs; });
   add_flow(registry);
+  options.fast_path = false;  // which needs no acknowledgement
   const auto runtime = run_and_rest(registry);
   store->acks_fail = true;
   client.start_orchestration("i", "Flow");

@@ -285,22 +285,50 @@ TEST_F(FastPath, WhatATurnDidNotConsumeGoesThroughTheQueue) {
 
 // ---- When the commit fails -----------------------------------------------------------------------------------------
 
-TEST_F(FastPath, ARepeatedCommitHoldsNothing) {
+TEST_F(FastPath, ARepeatedCommitIsTakenLikeAFirstOne) {
+  hold();
+  offer(2);
+  run({.activities = {4}});
+  const TurnCommit first = committing();
+  committed(error(ProviderErrorKind::kUnavailable));
+  EXPECT_THAT(verdicts(), IsEmpty()) << "its fate is not known";
+  EXPECT_EQ(places->reserve(2), 1U) << "the place is reserved all the while";
+  places->release(1);
+  now += Milliseconds(10);
+  const TurnCommit second = committing();
+  EXPECT_EQ(second.commit_id, first.commit_id);
+  EXPECT_EQ(second.claim, first.claim);
+  CommitAnswer repeated = granted(second);
+  repeated.repeated = true;
+  committed(repeated);
+  OrchestrationEffects effects = dispatcher().take_effects();
+  ASSERT_EQ(effects.verdicts.size(), 1U);
+  EXPECT_TRUE(effects.verdicts[0].settled);
+  ASSERT_EQ(effects.claimed.size(), 1U);
+  EXPECT_EQ(effects.claimed[0].token, work_token(4));
+  EXPECT_EQ(effects.claimed[0].record, second.activities[0]);
+  places->release(1);  // the worker has it
+  offer(4);
+  const TurnTask task = begin_turn();
+  EXPECT_THAT(completed(task), ElementsAre(4)) << "the lock was kept";
+  EXPECT_EQ(task.item.last_event_id, 2U);
+  EXPECT_EQ(places->reserve(2), 2U);
+}
+
+TEST_F(FastPath, ARepeatedCommitThatHoldsNoClaimAnyMoreGivesTheLockBack) {
   hold();
   offer(2);
   run({.activities = {4}});
   committing();
   committed(error(ProviderErrorKind::kUnavailable));
-  EXPECT_THAT(verdicts(), IsEmpty()) << "its fate is not known";
   now += Milliseconds(10);
   CommitAnswer repeated = granted(committing());
   repeated.repeated = true;
   repeated.claimed.clear();
   committed(repeated);
   EXPECT_THAT(verdicts(), ElementsAre("2 settled"));
-  EXPECT_EQ(count<orchestration::GiveBack>(), 0U);
-  EXPECT_TRUE(dispatcher().resting());
-  EXPECT_EQ(places->reserve(2), 2U);
+  EXPECT_EQ(give_back().at(0).token.value, "token of i");
+  EXPECT_EQ(places->reserve(2), 2U) << "that the claim is gone does not mean that other work was ahead";
 }
 
 TEST_F(FastPath, ALostLockMayBeThatOfTheWorkSoTheInstanceIsGivenBack) {

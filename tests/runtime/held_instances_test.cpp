@@ -138,6 +138,45 @@ TEST_F(HeldInstances, ACommitThatCameBeforeTheFetchIsFollowedByItsTurn) {
   EXPECT_TRUE(task.kept.has_value());
 }
 
+// The store knows a commit again only until the next one, and what it claimed with it.
+TEST_F(HeldInstances, WhatIsFetchedWhileACommitIsInDoubtWaitsForIt) {
+  fetch(item("i"));
+  run({.activities = {2}});
+  first_commit = committing().commit_id;
+  committed(error(ProviderErrorKind::kUnavailable));
+  bring(fetched_anew(1));  // the store has it, and kept the lock for us
+  EXPECT_EQ(count<orchestration::RunTurn>(), 0U);
+  EXPECT_EQ(count<orchestration::ReadHistory>(), 0U);
+  now += Milliseconds(10);
+  const TurnCommit again = committing();
+  EXPECT_EQ(again.commit_id, first_commit);
+  EXPECT_EQ(again.token.value, "token of i");
+  CommitAnswer repeated = granted(again);
+  repeated.repeated = true;
+  repeated.locked_until.reset();
+  committed(repeated);
+  EXPECT_EQ(dispatcher().take_effects().claimed.size(), 1U);
+  const TurnTask task = begin_turn();
+  EXPECT_EQ(task.item.token.value, "new token of i");
+  EXPECT_EQ(task.item.messages.size(), 1U);
+  EXPECT_TRUE(task.kept.has_value());
+}
+
+TEST_F(HeldInstances, ACommitInDoubtThatWasNeverMadeMakesWayForWhatIsFetched) {
+  fetch(item("i"));
+  run({.activities = {2}});
+  committing();
+  committed(error(ProviderErrorKind::kUnavailable));
+  OrchestrationItem anew = item("i");  // its lock ended
+  anew.token = {"new token of i"};
+  bring(anew);
+  now += Milliseconds(10);
+  EXPECT_EQ(committing().token.value, "token of i");
+  committed(error(ProviderErrorKind::kLockLost));
+  EXPECT_EQ(count<orchestration::GiveBack>(), 0U);
+  EXPECT_EQ(begin_turn().item.token.value, "new token of i");
+}
+
 TEST_F(HeldInstances, AStateThatSomebodyElseChangedIsNotOverwritten) {
   hold();
   offer(2);

@@ -15,11 +15,9 @@
 
 #include <perdure/perdure.h>
 #include <perdure/testing/forwarding_provider.h>
+#include "support/eventually.h"
 
 namespace perdure::test {
-
-// How long a test waits for what must happen before it calls it a failure. Nothing is measured with it.
-inline constexpr std::chrono::seconds kPatience{30};
 
 // Closed until somebody opens it; then open for ever. Copies are the same gate.
 class Gate {
@@ -47,20 +45,6 @@ class Gate {
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
-
-// Whether it comes true while there is patience.
-template <class Predicate>
-bool eventually(Predicate reached) {
-  std::mutex mutex;
-  std::condition_variable never;
-  std::unique_lock lock(mutex);
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!reached()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    never.wait_for(lock, Milliseconds(1));
-  }
-  return true;
-}
 
 // Whether the call returns. One that does not is left to its thread, so it must own what it touches.
 inline bool returns(std::function<void()> call) {

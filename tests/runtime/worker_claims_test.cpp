@@ -148,6 +148,27 @@ TEST_F(WorkerClaims, AVerdictForALockThatWasLostMeanwhileSettlesItToo) {
   EXPECT_EQ(count<worker::GiveBack>(), 0U);
 }
 
+TEST_F(WorkerClaims, AClaimThatIsListedTwiceRunsOnce) {
+  const RunId run = run_claimed();
+  claim({item(2)});
+  EXPECT_EQ(count<worker::Start>(), 0U);
+  finish(run);
+  EXPECT_EQ(offers().size(), 1U);
+  judge(run, true);
+  collect();
+  EXPECT_TRUE(dispatcher().all_told());
+  EXPECT_EQ(places->reserve(options.worker_concurrency), options.worker_concurrency) << "no place is left reserved";
+}
+
+// Of an instance that was deleted and started anew, say.
+TEST_F(WorkerClaims, AClaimUnderANewLockIsNotTakenForTheOldOne) {
+  const RunId old = run_claimed();
+  WorkItem anew = item(2);
+  anew.token = {"another token"};
+  claim({anew});
+  EXPECT_NE(start(), old);
+}
+
 // ---- Other ends ----------------------------------------------------------------------------------------------------
 
 TEST_F(WorkerClaims, AWithdrawnActivityIsOver) {

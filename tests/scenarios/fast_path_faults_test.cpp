@@ -148,7 +148,10 @@ class FastPathFaults : public InEveryCluster {
 std::vector<WorldKind> bad_days() {
   std::vector<WorldKind> worlds;
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
-    worlds.push_back({.sqlite = seed % 4 == 0, .fast = true, .seed = seed});
+    worlds.push_back({.store = seed % 4 == 0 ? StoreKind::kSqlite : StoreKind::kMemory, .fast = true, .seed = seed});
+  }
+  for (const std::uint64_t seed : {25U, 26U, 27U}) {
+    worlds.push_back({.store = StoreKind::kPostgres, .fast = true, .seed = seed});
   }
   return worlds;
 }

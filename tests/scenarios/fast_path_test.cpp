@@ -81,8 +81,9 @@ class CountsWrites final : public testing::ForwardingProvider {
 std::vector<WorldKind> fast_worlds() {
   return {{.fast = true, .seed = 11},
           {.fast = true, .seed = 12},
-          {.sqlite = true, .fast = true, .seed = 13},
-          {.sqlite = true, .fast = true, .seed = 14}};
+          {.store = StoreKind::kSqlite, .fast = true, .seed = 13},
+          {.store = StoreKind::kSqlite, .fast = true, .seed = 14},
+          {.store = StoreKind::kPostgres, .fast = true, .seed = 15}};
 }
 
 // Chain adds one so many times, each time with an activity.
@@ -253,8 +254,7 @@ TEST_P(FastPathScenes, ANodeThatDiesWithAClaimedActivityLosesNothing) {
 TEST_P(FastPathScenes, ANodeMayDieAtAnyMoment) {
   for (int steps = 0;; ++steps) {
     SCOPED_TRACE(steps);
-    WorldKind kind = GetParam();
-    SteppedCluster other(kind);
+    SteppedCluster other(GetParam());
     Registry registry;
     add_chain(registry);
     auto& node = other.start_node(registry);

@@ -151,7 +151,11 @@ TEST(ThousandsOfActivities, AreOutAtOnceOnTwoThreadsInMemory) {
 }
 
 TEST(ThousandsOfActivities, AreOutAtOnceOnTwoThreadsInSqlite) {
-  run_five_thousand({.sqlite = true, .threads = true});
+  run_five_thousand({.store = StoreKind::kSqlite, .threads = true});
+}
+
+TEST(ThousandsOfActivities, AreOutAtOnceOnTwoThreadsInPostgres) {
+  run_five_thousand({.store = StoreKind::kPostgres, .threads = true});
 }
 
 // Short ones, of which some run, some wait for a thread and most are in the queue when the node ends.

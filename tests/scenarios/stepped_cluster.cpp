@@ -3,29 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-
-#include "providers/history_damage.h"
 
 namespace perdure::test {
 
 namespace {
 
-constexpr Timestamp kStart{Milliseconds(1'700'000'000'000)};
 constexpr std::uint16_t kUnknownEventKind = 4'711;
-
-std::shared_ptr<Provider> make_store(bool sqlite, const std::shared_ptr<Clock>& clock, const Logger& logger,
-                                     const Metrics& metrics) {
-  if (!sqlite) {
-    return make_memory_provider(
-        {.clock = clock, .orphan_retention = std::chrono::hours(24), .logger = logger, .metrics = metrics});
-  }
-  SqliteOptions options;
-  options.clock = clock;
-  options.logger = logger;
-  options.metrics = metrics;
-  return SqliteProvider::open(":memory:", options);
-}
 
 }  // namespace
 
@@ -76,11 +59,10 @@ std::vector<std::uint32_t> Watch::attempts(const std::string& instance) const {
 // ---- SteppedCluster ------------------------------------------------------------------------------------------------
 
 SteppedCluster::SteppedCluster(const WorldKind& kind)
-    : clock_(std::make_shared<ManualClock>(kStart)),
-      log_(std::make_shared<CapturingLogSink>()),
+    : log_(std::make_shared<CapturingLogSink>()),
       metrics_(std::make_shared<CapturingMetrics>()),
-      store_(make_store(kind.sqlite, clock_, Logger(log_), Metrics(metrics_))),
-      client_(store_),
+      store_(kind.store, NowFrom::kClock, Logger(log_), Metrics(metrics_)),
+      client_(store()),
       dice_(kind.seed),
       cache_(kind.cache),
       fast_(kind.fast),
@@ -88,12 +70,12 @@ SteppedCluster::SteppedCluster(const WorldKind& kind)
 
 SteppedCluster::Node& SteppedCluster::start_node(const Registry& registry, RuntimeOptions options,
                                                  std::shared_ptr<Provider> view) {
-  options.clock = clock_;
+  options.clock = store_.clock();
   options.logger = Logger(log_);
   options.metrics = Metrics(metrics_);
   if (!cache_) options.cached_executions = 0;
   options.fast_path = fast_;
-  nodes_.push_back(std::make_unique<Node>(view ? view : store_, registry, options, ++next_seed_));
+  nodes_.push_back(std::make_unique<Node>(view ? view : store(), registry, options, ++next_seed_));
   return *nodes_.back();
 }
 
@@ -136,7 +118,7 @@ void SteppedCluster::settle() {
 
 void SteppedCluster::advance(Milliseconds by) {
   settle();
-  clock_->advance(by);
+  store_.advance(by);
   settle();
 }
 
@@ -164,19 +146,19 @@ std::vector<CapturedLogRecord> SteppedCluster::warnings() const {
 }
 
 void SteppedCluster::damage_history(const std::string& instance) {
-  dynamic_cast<HistoryDamage&>(*store_).damage_history(instance);
+  store_.damage_history(instance);
 }
 
 void SteppedCluster::append_unknown_event(const std::string& instance) {
-  const auto info = store_->admin()->instance_info(instance).value();
-  const auto history = store_->admin()->read_history(instance).value();
+  const auto info = store()->admin()->instance_info(instance).value();
+  const auto history = store()->admin()->read_history(instance).value();
   ASSERT_FALSE(history.empty());
   const std::array unknown{EventRecord{.event_id = history.back().event_id + 1,
                                        .kind = kUnknownEventKind,
                                        .turn = history.back().turn,
                                        .time = now(),
                                        .body = "an event of a later engine"}};
-  ASSERT_TRUE(store_->admin()->append_history(instance, info.execution_id, unknown).has_value());
+  ASSERT_TRUE(store()->admin()->append_history(instance, info.execution_id, unknown).has_value());
 }
 
 }  // namespace perdure::test

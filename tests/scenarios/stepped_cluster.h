@@ -14,6 +14,7 @@
 #include <perdure/perdure.h>
 #include <perdure/testing/forwarding_provider.h>
 #include "scenarios/world.h"
+#include "scenarios/world_store.h"
 #include "support/dice.h"
 #include "testing/simulation/stepped_node.h"
 
@@ -63,7 +64,7 @@ class SteppedCluster {
   // Settles, moves the clock, settles.
   void advance(Milliseconds by);
   // Moves the clock amid everything.
-  void jump(Milliseconds by) { clock_->advance(by); }
+  void jump(Milliseconds by) { store_.advance(by); }
   // Steps until `reached` holds, at this time. Fails the test if there is nothing left to do.
   template <class Predicate>
   bool step_until(Predicate reached) {
@@ -79,9 +80,9 @@ class SteppedCluster {
   OrchestrationStatus wait(const std::string& instance);
 
   [[nodiscard]] const Client& client() const { return client_; }
-  [[nodiscard]] const std::shared_ptr<Provider>& store() const { return store_; }
-  [[nodiscard]] std::shared_ptr<Watch> watched() const { return std::make_shared<Watch>(store_); }
-  [[nodiscard]] Timestamp now() const { return clock_->now(); }
+  [[nodiscard]] const std::shared_ptr<Provider>& store() const { return store_.provider(); }
+  [[nodiscard]] std::shared_ptr<Watch> watched() const { return std::make_shared<Watch>(store()); }
+  [[nodiscard]] Timestamp now() const { return store_.clock()->now(); }
   [[nodiscard]] CapturingLogSink& log() const { return *log_; }
   [[nodiscard]] CapturingMetrics& metrics() const { return *metrics_; }
 
@@ -99,10 +100,9 @@ class SteppedCluster {
   void append_unknown_event(const std::string& instance);
 
  private:
-  std::shared_ptr<ManualClock> clock_;
   std::shared_ptr<CapturingLogSink> log_;
   std::shared_ptr<CapturingMetrics> metrics_;
-  std::shared_ptr<Provider> store_;
+  WorldStore store_;
   Client client_;
   Dice dice_;
   bool cache_;

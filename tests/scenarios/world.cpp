@@ -30,16 +30,19 @@ class World::WatchedStore : public testing::ForwardingProvider {
 };
 
 std::string WorldKind::name() const {
-  return std::string(sqlite ? "Sqlite" : "Memory") + (threads ? "Threads" : "Stepped" + std::to_string(seed)) +
+  return name_of(store) + (threads ? "Threads" : "Stepped" + std::to_string(seed)) +
          (fast ? "Fast" : (cache ? "Cached" : "Rebuilt"));
 }
 
 std::vector<WorldKind> all_worlds() {
   std::vector<WorldKind> worlds = stepped_worlds();
-  for (const bool sqlite : {false, true}) {
-    for (const bool cache : {true, false}) worlds.push_back({.sqlite = sqlite, .threads = true, .cache = cache});
+  for (const StoreKind store : {StoreKind::kMemory, StoreKind::kSqlite}) {
+    for (const bool cache : {true, false}) worlds.push_back({.store = store, .threads = true, .cache = cache});
   }
-  worlds.push_back({.sqlite = true, .threads = true, .fast = true});
+  worlds.push_back({.store = StoreKind::kPostgres, .threads = true});
+  for (const StoreKind store : {StoreKind::kSqlite, StoreKind::kPostgres}) {
+    worlds.push_back({.store = store, .threads = true, .fast = true});
+  }
   return worlds;
 }
 
@@ -47,10 +50,12 @@ std::vector<WorldKind> stepped_worlds() {
   std::vector<WorldKind> worlds;
   for (const bool cache : {true, false}) {
     for (const std::uint64_t seed : {1U, 2U, 3U}) worlds.push_back({.cache = cache, .seed = seed});
-    worlds.push_back({.sqlite = true, .cache = cache, .seed = 4});
+    worlds.push_back({.store = StoreKind::kSqlite, .cache = cache, .seed = 4});
   }
   worlds.push_back({.fast = true, .seed = 5});
-  worlds.push_back({.sqlite = true, .fast = true, .seed = 6});
+  worlds.push_back({.store = StoreKind::kSqlite, .fast = true, .seed = 6});
+  worlds.push_back({.store = StoreKind::kPostgres, .seed = 7});
+  worlds.push_back({.store = StoreKind::kPostgres, .fast = true, .seed = 8});
   return worlds;
 }
 
@@ -62,37 +67,20 @@ class World::Node {
   WorkFetch work;
 };
 
-namespace {
-
-constexpr Timestamp kStart{Milliseconds(1'700'000'000'000)};
-
-std::shared_ptr<Provider> make_store(const WorldKind& kind, const std::shared_ptr<Clock>& clock, const Logger& logger,
-                                     const Metrics& metrics) {
-  if (!kind.sqlite) return make_memory_provider({.clock = clock, .logger = logger, .metrics = metrics});
-  SqliteOptions options;
-  options.clock = clock;
-  options.logger = logger;
-  options.metrics = metrics;
-  return SqliteProvider::open(":memory:", options);
-}
-
-}  // namespace
-
 World::World(WorldKind kind)
     : kind_(kind),
-      clock_(std::make_shared<ManualClock>(kStart)),
       log_(std::make_shared<CapturingLogSink>()),
       metrics_(std::make_shared<CapturingMetrics>()),
-      store_(make_store(kind, clock_, Logger(log_), Metrics(metrics_))),
-      watched_(std::make_shared<WatchedStore>(store_)),
-      client_(store_),
+      store_(kind.store, kind.threads ? NowFrom::kServer : NowFrom::kClock, Logger(log_), Metrics(metrics_)),
+      watched_(std::make_shared<WatchedStore>(store())),
+      client_(store()),
       dice_(kind.seed),
       next_seed_(kind.seed * 1'000) {}
 
 World::~World() = default;
 
 World::Node& World::start_node(const Registry& registry, RuntimeOptions options) {
-  options.clock = clock_;
+  options.clock = store_.clock();
   options.logger = Logger(log_);
   options.metrics = Metrics(metrics_);
   if (!kind_.cache) options.cached_executions = 0;
@@ -115,7 +103,7 @@ World::Node& World::start_node(const Registry& registry, RuntimeOptions options)
                                       .lock_timeout = options.session_lock_timeout,
                                       .max_sessions = options.max_sessions_per_runtime};
   } else {
-    node->stepped = std::make_unique<testing::SteppedNode>(store_, registry, options, ++next_seed_);
+    node->stepped = std::make_unique<testing::SteppedNode>(store(), registry, options, ++next_seed_);
   }
   nodes_.push_back(std::move(node));
   return *nodes_.back();
@@ -166,7 +154,7 @@ bool World::settled() const {
   const std::uint64_t fetches = watched_->fetches();
   const auto found_work = [&] {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
-      return store_->wait_for_work({.orchestrations = node->fetch, .activities = node->work}, clock_->now()).value();
+      return store()->wait_for_work({.orchestrations = node->fetch, .activities = node->work}, now()).value();
     });
   };
   if (!std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->threads->idle(); })) return false;
@@ -185,13 +173,9 @@ void World::settle() {
   while (!settled()) never.wait_for(lock, Milliseconds(1));
 }
 
-void World::move(Milliseconds by) {
-  clock_->advance(by);
-}
-
 void World::advance(Milliseconds by) {
   settle();
-  move(by);
+  store_.advance(by);
   settle();
 }
 

@@ -11,13 +11,14 @@
 #include <gtest/gtest.h>
 
 #include <perdure/perdure.h>
+#include "scenarios/world_store.h"
 #include "support/dice.h"
 #include "testing/simulation/stepped_node.h"
 
 namespace perdure::test {
 
 struct WorldKind {
-  bool sqlite = false;
+  StoreKind store = StoreKind::kMemory;
   bool threads = false;
   bool cache = true;
   bool fast = false;       // with the fast path; needs the cache
@@ -27,7 +28,8 @@ struct WorldKind {
   friend std::ostream& operator<<(std::ostream& out, const WorldKind& kind) { return out << kind.name(); }
 };
 
-// Every combination of store, driver and cache; a few more seeds where the driver has one; and the fast path.
+// Every combination of store, driver and cache; a few more seeds where the driver has one; and the fast path. Those in
+// PostgreSQL take longest, so there all instances are cached.
 [[nodiscard]] std::vector<WorldKind> all_worlds();
 // The same without threads, whose nodes can die.
 [[nodiscard]] std::vector<WorldKind> stepped_worlds();
@@ -64,7 +66,7 @@ class World {
     for (Milliseconds passed{0}; passed < kYear; passed += step, step = std::min(step * 2, kLongestStep)) {
       settle();
       if (reached()) return true;
-      move(step);
+      store_.advance(step);
     }
     ADD_FAILURE() << "it did not happen within a year in " << kind_.name();
     return false;
@@ -75,8 +77,8 @@ class World {
   // ---- looking ----
 
   [[nodiscard]] const Client& client() const { return client_; }
-  [[nodiscard]] const std::shared_ptr<Provider>& store() const { return store_; }
-  [[nodiscard]] Timestamp now() const { return clock_->now(); }
+  [[nodiscard]] const std::shared_ptr<Provider>& store() const { return store_.provider(); }
+  [[nodiscard]] Timestamp now() const { return store_.clock()->now(); }
   [[nodiscard]] CapturingLogSink& log() const { return *log_; }
   [[nodiscard]] CapturingMetrics& metrics() const { return *metrics_; }
   [[nodiscard]] const WorldKind& kind() const { return kind_; }
@@ -89,14 +91,12 @@ class World {
 
   class WatchedStore;
 
-  void move(Milliseconds by);
   [[nodiscard]] bool settled() const;
 
   WorldKind kind_;
-  std::shared_ptr<ManualClock> clock_;
   std::shared_ptr<CapturingLogSink> log_;
   std::shared_ptr<CapturingMetrics> metrics_;
-  std::shared_ptr<Provider> store_;
+  WorldStore store_;
   std::shared_ptr<WatchedStore> watched_;  // the same, as nodes see it
   Client client_;
   Dice dice_;

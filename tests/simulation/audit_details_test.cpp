@@ -80,6 +80,63 @@ TEST_F(Audited, ACommitThatComesAgainIsKnown) {
   expect_problem("that came again was not recognised");
 }
 
+class AuditedClaims : public Audited {
+ protected:
+  // Activities 2 and 3, of which the commit claims the first.
+  AuditedClaims() {
+    fetch_first();
+    commit.events = {event(1), event(2), event(3)};
+    commit.activities = {activity("a", 2), activity("a", 3)};
+    commit.claim = WorkFetch();
+    answer.claimed = {{.index = 0, .token = token("w1"), .locked_until = kNow + kLock}};
+    audit.committed(commit, answer, kNow);
+    answer.repeated = true;
+  }
+
+  TurnCommit commit = first_commit();
+  CommitAnswer answer = accepted();
+};
+
+TEST_F(AuditedClaims, ACommitThatComesAgainListsWhatItClaimed) {
+  audit.committed(commit, answer, kNow);
+  EXPECT_THAT(audit.problems(), IsEmpty());
+  answer.claimed.clear();
+  audit.committed(commit, answer, kNow);
+  expect_problem("a commit that came again does not list activity 2 of execution 1 of 'a', which it claimed");
+}
+
+TEST_F(AuditedClaims, ACommitThatComesAgainListsNothingThatItHasLost) {
+  audit.committed(commit, answer, kNow + kLock);
+  expect_problem("a commit that came again lists activity 2 of execution 1 of 'a', which it has not claimed or lost");
+}
+
+TEST_F(AuditedClaims, ACommitThatComesAgainListsNothingThatOthersHave) {
+  audit.work_abandoned({.token = token("w1"), .delay = {}, .ignore_attempt = true}, {}, kNow);
+  WorkBatch others = work("w2", 1);
+  others.items.push_back(others.items.front());
+  others.items.back().token = token("w3");
+  others.items.back().record = activity("a", 3);
+  audit.work_fetched({}, others);
+  answer.claimed.clear();
+  audit.committed(commit, answer, kNow);
+  EXPECT_THAT(audit.problems(), IsEmpty());
+  answer.claimed = {{.index = 0, .token = token("w2"), .locked_until = kNow + kLock}};
+  audit.committed(commit, answer, kNow);
+  expect_problem("a commit that came again lists activity 2");
+}
+
+TEST_F(AuditedClaims, ACommitThatComesAgainListsTheSameLocks) {
+  answer.claimed[0].token = token("w9");
+  audit.committed(commit, answer, kNow);
+  expect_problem("lists activity 2 of execution 1 of 'a' with another lock than it has");
+}
+
+TEST_F(AuditedClaims, ACommitThatComesAgainListsEachClaimOnce) {
+  answer.claimed.push_back(answer.claimed[0]);
+  audit.committed(commit, answer, kNow);
+  expect_problem("that came again lists its claims out of order");
+}
+
 TEST_F(Audited, ACommitThatTheStoreHasToRefuse) {
   fetch_first();
   audit.committed(first_commit(), ProviderError(ProviderErrorKind::kDuplicateEvent, "event 1 is there"), kNow);

@@ -7,7 +7,7 @@
 #   src/model           the standard library, <perdure/...>, "model/..."; a .cpp also nlohmann
 #   src/replay          the standard library, <perdure/...>, "model/...", "replay/..."
 #   src/providers       the standard library, <perdure/...>, "model/...", "providers/..." of its own folder or of none; in a
-#                       .cpp also <sqlite3.h> (sqlite only) and the system
+#                       .cpp also <sqlite3.h> (sqlite only), <libpq-fe.h> (postgres only) and the system
 #   src/runtime         the standard library, <perdure/...>, "model/...", "replay/...", "runtime/...", what providers share; a
 #                       .cpp also nlohmann. Threads only in *_threads, runtime.cpp, activity_context.cpp and node_code
 #   src/client          the standard library, <perdure/...>, "model/...", "client/...", what providers share
@@ -64,7 +64,8 @@ check_sources() {
         own = FILENAME
         sub(/^src\//, "", own)
         sub(/[^\/]*$/, "", own)
-        is_system = !is_header && (name ~ /^(fcntl|unistd)\.h$/ || (name == "sqlite3.h" && own == "providers/sqlite/"))
+        is_database = (name == "sqlite3.h" && own == "providers/sqlite/") || (name == "libpq-fe.h" && own == "providers/postgres/")
+        is_system = !is_header && (name ~ /^(fcntl|poll|unistd)\.h$/ || is_database)
         is_shared = name ~ /^providers\/[^\/]*$/
         if (!is_standard && !is_ours && !is_system && !is_shared && target !~ /^"model\// && index(name, own) != 1)
           broken(FNR, "includes " target "; a provider may include the standard library, <perdure/...>, \"model/...\", its own folder and, in a .cpp, its database")
@@ -163,7 +164,7 @@ cases=0
 # A small repository without a fault, in a fresh directory.
 plant_good_tree() {
   rm -rf "$scratch"/tree
-  mkdir -p "$scratch"/tree/{include/perdure/testing,src/model,src/replay,src/runtime,src/providers/sqlite,tests/model}
+  mkdir -p "$scratch"/tree/{include/perdure/testing,src/model,src/replay,src/runtime,src/providers/{postgres,sqlite},tests/model}
   cd "$scratch"/tree
   printf '// A value.\n#pragma once\n#include <string>\n#include <perdure/error.h>\n' >include/perdure/value.h
   printf '// Errors.\n#pragma once\n#include <coroutine>\n' >include/perdure/error.h
@@ -173,6 +174,7 @@ plant_good_tree() {
   printf '// Codec.\n#include "model/codec.h"\n#include <nlohmann/json.hpp>\nint todo_list; // XXXXXX\n' >src/model/codec.cpp
   printf '// Replay.\n#include "replay/cursor.h"\n#include <chrono>\n#include "model/codec.h"\n' >src/replay/cursor.cpp
   printf '// A store.\n#include <sqlite3.h>\n#include "providers/sqlite/x.h"\n#include "providers/y.h"\n' >src/providers/sqlite/store.cpp
+  printf '// Another.\n#include <libpq-fe.h>\n#include <poll.h>\n' >src/providers/postgres/store.cpp
   printf '// Google.\n#pragma once\n#include <gtest/gtest.h>\n' >include/perdure/testing/gtest.h
   printf '// Run.\n#include "replay/cursor.h"\n#include <nlohmann/json.hpp>\n#include <perdure/log.h>\n#include "providers/y.h"\n' >src/runtime/run.cpp
   printf '// Threads.\n#pragma once\n#include <mutex>\n#include <thread>\n' >src/runtime/run_threads.h
@@ -242,7 +244,11 @@ self_test() {
     expect_broken src/runtime/run.cpp "#include <$other>" 'driven from outside'
   done
   expect_broken src/providers/sqlite/store.h '#include <sqlite3.h>' 'a provider may include'
-  expect_broken src/providers/memory/store.cpp '#include <sqlite3.h>' 'a provider may include'
+  for other in '<sqlite3.h>' '<libpq-fe.h>'; do
+    expect_broken src/providers/memory/store.cpp "#include $other" 'a provider may include'
+  done
+  expect_broken src/providers/postgres/store.h '#include <libpq-fe.h>' 'a provider may include'
+  expect_broken src/providers/postgres/store.cpp '#include <sqlite3.h>' 'a provider may include'
   expect_broken include/perdure/testing/suite.h '#include <gtest/gtest.h>' 'a public header includes'
   local file
   for file in src/model/codec.cpp src/model/codec.h src/replay/cursor.cpp; do

@@ -85,7 +85,7 @@ std::vector<ClaimedActivity> queue_activities(Store& store, const KeyRow& row, c
     store.activities.erase(*activity);
   }
   if (!commit.claim) return {};
-  return claim_work(store, queued, *commit.claim, now);
+  return claim_work(store, queued, commit, now);
 }
 
 // Unlocks, or the fast path's (c).
@@ -158,6 +158,7 @@ ProviderResult<CommitAnswer> commit_turn(Store& store, const TurnCommit& commit,
     if (planted(PlantedFault::kRepeatedCommitSends)) send_all(store, commit, now);
     CommitAnswer answer = answer_of(*row, commit, now);
     answer.repeated = true;
+    answer.claimed = still_claimed(store, row->id, commit, now);
     return answer;
   }
   if (row == nullptr || !may_commit(*row, commit, now)) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include <perdure/fetch.h>
+#include <perdure/turn_commit.h>
 #include <perdure/types.h>
 #include "model/planted_fault.h"
 
@@ -33,7 +34,8 @@ class Tokens {
 struct Lock {
   LockToken token;
   Timestamp until{};
-  std::string kept_by;  // instances: the owner who kept it with a commit; empty: it comes from a fetch
+  std::string kept_by;      // instances: the owner who kept it with a commit; empty: it comes from a fetch
+  CommitId claimed_by = 0;  // activities: the commit that claimed it; 0: it comes from a fetch
 };
 
 [[nodiscard]] inline bool is_locked(const std::optional<Lock>& lock, Timestamp now) {

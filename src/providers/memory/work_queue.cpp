@@ -64,8 +64,9 @@ WorkBatch fetch_work(Store& store, const WorkFetch& fetch, Timestamp now) {
   return batch;
 }
 
-std::vector<ClaimedActivity> claim_work(Store& store, const std::vector<Position>& queued, const WorkFetch& fetch,
+std::vector<ClaimedActivity> claim_work(Store& store, const std::vector<Position>& queued, const TurnCommit& commit,
                                         Timestamp now) {
+  const WorkFetch& fetch = *commit.claim;
   std::vector<ClaimedActivity> claimed;
   WorkSelection selection(store.sessions, fetch, now);
   if (queued.empty() || selection.full() || is_older_work_waiting(store, queued.front(), fetch, now)) return claimed;
@@ -79,7 +80,22 @@ std::vector<ClaimedActivity> claim_work(Store& store, const std::vector<Position
   for (const std::size_t index : taken) {
     Activity& activity = *store.activities.find(queued[index]);
     lock_work(store, activity, fetch, now);
+    activity.lock->claimed_by = commit.commit_id;
     claimed.push_back({.index = index, .token = activity.lock->token, .locked_until = activity.lock->until});
+  }
+  return claimed;
+}
+
+std::vector<ClaimedActivity> still_claimed(Store& store, const std::string& instance, const TurnCommit& commit,
+                                           Timestamp now) {
+  std::vector<ClaimedActivity> claimed;
+  if (!commit.claim) return claimed;
+  for (std::size_t index = 0; index < commit.activities.size(); ++index) {
+    const Activity* const activity = store.activities.find(Identity{
+        .instance = instance, .execution = commit.execution_id, .activity_id = commit.activities[index].activity_id});
+    if (activity == nullptr || !is_locked(activity->lock, now)) continue;
+    if (activity->lock->claimed_by != commit.commit_id) continue;
+    claimed.push_back({.index = index, .token = activity->lock->token, .locked_until = activity->lock->until});
   }
   return claimed;
 }

@@ -1,6 +1,7 @@
 // The worker queue: fetching activities, completing them, giving them back.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <perdure/fetch.h>
@@ -14,9 +15,12 @@ namespace perdure::memory {
 
 [[nodiscard]] WorkBatch fetch_work(Store& store, const WorkFetch& fetch, Timestamp now);
 // Locks activities that a commit has just queued (the newest there are; those that it cancelled are gone), as a fetch
-// would, unless that fetch would take something older.
+// would, unless that fetch would take something older. The commit must ask for it.
 [[nodiscard]] std::vector<ClaimedActivity> claim_work(Store& store, const std::vector<Position>& queued,
-                                                      const WorkFetch& fetch, Timestamp now);
+                                                      const TurnCommit& commit, Timestamp now);
+// What a commit of this instance had claimed, as far as it still holds.
+[[nodiscard]] std::vector<ClaimedActivity> still_claimed(Store& store, const std::string& instance,
+                                                         const TurnCommit& commit, Timestamp now);
 
 [[nodiscard]] ProviderResult<void> ack_work(Store& store, const WorkAck& ack, Timestamp now);
 void abandon_work(Store& store, const Abandon& abandon, Timestamp now);

@@ -6,6 +6,7 @@
 #include "providers/sqlite/history.h"
 #include "providers/sqlite/queries.h"
 #include "providers/sqlite/sql.h"
+#include "providers/store_errors.h"
 
 namespace perdure::sqlite {
 
@@ -60,10 +61,6 @@ bool matches(const InstanceFilter& filter, const InstanceInfo& info) {
   return !filter.completed_before || (info.completed_at && *info.completed_at < *filter.completed_before);
 }
 
-ProviderError no_instance(const std::string& instance) {
-  return {ProviderErrorKind::kNotFound, "there is no instance '" + instance + "'; check the id"};
-}
-
 }  // namespace
 
 ProviderResult<InstancePage> list_instances(Connection& connection, const InstanceQuery& query) {
@@ -109,18 +106,17 @@ std::vector<ExecutionId> list_executions(Connection& connection, const std::stri
 
 ProviderResult<InstanceInfo> instance_info(Connection& connection, const std::string& instance) {
   Query query = connection.query(kInfoById, instance);
-  if (!query.step()) return no_instance(instance);
+  if (!query.step()) return no_such_instance(instance);
   return read_info(query);
 }
 
 ProviderResult<ExecutionInfo> execution_info(Connection& connection, const std::string& instance,
                                              ExecutionId execution) {
   const std::optional<InstanceRow> row = find_instance(connection, instance);
-  if (!row || !row->is_instance()) return no_instance(instance);
+  if (!row || !row->is_instance()) return no_such_instance(instance);
   Query query = connection.query(sql::kReadExecution, row->key, execution);
   if (!query.step()) {
-    return ProviderError(ProviderErrorKind::kNotFound,
-                         "instance '" + instance + "' has no execution " + std::to_string(execution));
+    return no_such_execution(instance, execution);
   }
   ExecutionInfo info;
   info.execution_id = execution;
@@ -152,7 +148,7 @@ std::vector<std::string> list_children(Connection& connection, const std::string
 
 ProviderResult<InstanceTree> instance_tree(Connection& connection, const std::string& instance) {
   const std::optional<InstanceRow> row = find_instance(connection, instance);
-  if (!row || !row->is_instance()) return no_instance(instance);
+  if (!row || !row->is_instance()) return no_such_instance(instance);
   InstanceTree tree{.root = instance, .ids = {instance}};
   for (std::size_t next = 0; next < tree.ids.size(); ++next) {
     for (std::string& child : list_children(connection, tree.ids[next])) {

@@ -4,52 +4,15 @@
 #include <type_traits>
 #include <variant>
 
-#include "providers/sqlite/event_packing.h"
+#include "providers/commit_rules.h"
+#include "providers/event_packing.h"
 #include "providers/sqlite/ready.h"
 #include "providers/sqlite/sql.h"
 #include "providers/sqlite/store.h"
+#include "providers/store_errors.h"
 #include "providers/times.h"
 
 namespace perdure::sqlite {
-
-namespace {
-
-ProviderError invalid(const InstanceRow& row, const std::string& what) {
-  return {ProviderErrorKind::kInvalidArgument, "instance '" + row.id + "': " + what};
-}
-
-std::optional<ProviderError> check_event_ids(const InstanceRow& row, std::span<const EventRecord> events,
-                                             EventId last) {
-  for (const EventRecord& event : events) {
-    if (event.event_id != 0 && event.event_id <= last && &event == events.data()) {
-      return ProviderError(ProviderErrorKind::kDuplicateEvent,
-                           "instance '" + row.id + "': the history has event " + std::to_string(event.event_id) +
-                               " already, its last is " + std::to_string(last) + "; load it again");
-    }
-    if (event.event_id != last + 1) {
-      return invalid(row, "event " + std::to_string(event.event_id) + " does not follow event " + std::to_string(last));
-    }
-    last = event.event_id;
-  }
-  return std::nullopt;
-}
-
-bool cancels(const TurnCommit& commit, const MessageRecord& activity) {
-  return std::find(commit.cancelled_activities.begin(), commit.cancelled_activities.end(), activity.activity_id) !=
-         commit.cancelled_activities.end();
-}
-
-// New activities were never fetched: with a rule that suspects even those, they come one at a time or not at all.
-std::size_t claim_limit(const WorkFetch& claim) noexcept {
-  if (claim.suspects.from_attempts > 0) return claim.limit;
-  return claim.suspects.admit ? std::min<std::size_t>(claim.limit, 1) : 0;
-}
-
-bool ends_execution(const TurnCommit& commit) noexcept {
-  return commit.status && is_terminal(commit.status->status);
-}
-
-}  // namespace
 
 ProviderResult<CommitAnswer> Store::commit(const TurnCommit& commit) {
   const std::optional<LockName> lock = read_token(commit.token, 'i');
@@ -61,10 +24,15 @@ ProviderResult<CommitAnswer> Store::commit(const TurnCommit& commit) {
   if (commit.commit_id != 0 && row.progress.commit_id == commit.commit_id) {
     CommitAnswer answer = standing(row, commit);
     answer.repeated = true;
+    answer.claimed = still_claimed(commit, row);
     return answer;
   }
   if (row.schedule.token != lock->secret || !row.locked_at(now_)) return lock_lost("commit of '" + row.id + "'");
-  if (std::optional<ProviderError> error = check_commit(commit, row)) return *error;
+  const TurnTarget target{.id = row.id,
+                          .is_instance = row.is_instance(),
+                          .execution = row.identity.execution,
+                          .last_event = row.progress.last_event};
+  if (std::optional<ProviderError> error = check_turn(commit, target)) return *error;
   std::vector<LockedActivity> completed;
   if (std::optional<ProviderError> error = find_completed_work(commit, row, completed)) return *error;
   if (std::optional<ProviderError> error = check_identities(commit, row, completed)) return *error;
@@ -108,40 +76,6 @@ CommitAnswer Store::standing(const InstanceRow& row, const TurnCommit& commit) c
   return answer;
 }
 
-std::optional<ProviderError> Store::check_commit(const TurnCommit& commit, const InstanceRow& row) const {
-  if (commit.commit_id == 0) return invalid(row, "a commit needs an id other than 0");
-  const ExecutionId current = row.identity.execution;
-  const bool may_be_next = row.is_instance() && commit.execution_id == current + 1;
-  if (commit.execution_id != current && !may_be_next) {
-    return invalid(row, "execution " + std::to_string(commit.execution_id) + " is neither the current one, " +
-                            std::to_string(current) + ", nor the next");
-  }
-  const EventId last = commit.execution_id == current ? row.progress.last_event : 0;
-  if (std::optional<ProviderError> error = check_event_ids(row, commit.events, last)) return error;
-  const bool changes_instance =
-      !commit.events.empty() || commit.status || commit.custom_status || !commit.key_values.empty();
-  if (!row.is_instance() && !commit.started && changes_instance) {
-    return invalid(row, "its first commit must carry `started`");
-  }
-  if (commit.keep_lock && commit.owner.empty()) return invalid(row, "keeping the lock needs an owner");
-  return check_records(commit, row);
-}
-
-std::optional<ProviderError> Store::check_records(const TurnCommit& commit, const InstanceRow& row) const {
-  for (const MessageRecord& message : commit.messages) {
-    if (message.kind == MessageKind::kExecuteActivity || message.instance.empty()) {
-      return invalid(row, "`messages` takes messages for instances; activities belong in `activities`");
-    }
-  }
-  for (const MessageRecord& activity : commit.activities) {
-    if (activity.kind != MessageKind::kExecuteActivity || activity.instance != row.id ||
-        activity.execution != commit.execution_id) {
-      return invalid(row, "`activities` takes activities of this instance and execution");
-    }
-  }
-  return std::nullopt;
-}
-
 // That an activity is not queued already shows when it is inserted; one that this commit withdraws never is, and has to
 // be looked for.
 std::optional<ProviderError> Store::check_identities(const TurnCommit& commit, const InstanceRow& row,
@@ -149,7 +83,7 @@ std::optional<ProviderError> Store::check_identities(const TurnCommit& commit, c
   std::set<EventId> seen;
   for (const MessageRecord& activity : commit.activities) {
     if (commit.activities.size() > 1 && !seen.insert(activity.activity_id).second) return queued_already(activity);
-    if (!cancels(commit, activity)) continue;
+    if (!withdraws(commit, activity)) continue;
     const bool is_queued =
         connection_.query(sql::kHasActivity, row.key, commit.execution_id, activity.activity_id).step();
     const bool is_completed = std::any_of(completed.begin(), completed.end(), [&activity](const LockedActivity& other) {
@@ -264,16 +198,29 @@ std::vector<ClaimedActivity> Store::schedule_activities(const TurnCommit& commit
   if (claim != nullptr) sessions.emplace(connection_, claim->session, now_);
   for (std::size_t index = 0; index < commit.activities.size(); ++index) {
     const MessageRecord& activity = commit.activities[index];
-    if (cancels(commit, activity)) continue;
-    const bool is_expired = activity.timeouts.schedule_to_start && activity.timeouts.schedule_to_start->count() <= 0;
-    const bool is_claimed = claim != nullptr && claimed.size() < limit && !is_expired &&
-                            activity.visible_at.value_or(now_) <= now_ && claim->tags.matches(activity.tag) &&
-                            lists(claim->filter.activities, activity.name) && sessions->admits(activity.session);
-    const LockName lock = insert_activity(row.key, activity, is_claimed ? claim : nullptr);
+    if (withdraws(commit, activity)) continue;
+    const bool is_claimed = claim != nullptr && claimed.size() < limit && is_claimable(*claim, activity, now_) &&
+                            sessions->admits(activity.session);
+    const LockName lock = insert_activity(row.key, activity, is_claimed ? &commit : nullptr);
     if (!is_claimed) continue;
     sessions->take(activity.session);
     if (activity.session) claim_session(*activity.session, *claim->session);
     claimed.push_back({.index = index, .token = make_token(lock), .locked_until = shifted(now_, claim->lock_timeout)});
+  }
+  return claimed;
+}
+
+// Whoever fetched one since has locked it with another secret.
+std::vector<ClaimedActivity> Store::still_claimed(const TurnCommit& commit, const InstanceRow& row) const {
+  std::vector<ClaimedActivity> claimed;
+  if (!commit.claim) return claimed;
+  const std::int64_t secret = claim_secret(commit.commit_id);
+  for (std::size_t index = 0; index < commit.activities.size(); ++index) {
+    Query query = connection_.query(sql::kFindClaimed, row.key, commit.execution_id,
+                                    commit.activities[index].activity_id, secret, now_);
+    if (!query.step()) continue;
+    const LockName lock{.queue = 'a', .row = query.integer(0), .secret = secret};
+    claimed.push_back({.index = index, .token = make_token(lock), .locked_until = query.time(1)});
   }
   return claimed;
 }
@@ -306,13 +253,12 @@ ProviderResult<void> Store::append_history(const std::string& instance, Executio
                                            std::span<const EventRecord> events) {
   std::optional<InstanceRow> row = find_instance(connection_, instance);
   if (!row || !row->is_instance() || !connection_.query(sql::kReadExecution, row->key, execution).step()) {
-    return ProviderError(ProviderErrorKind::kNotFound,
-                         "instance '" + instance + "' has no execution " + std::to_string(execution));
+    return no_such_execution(instance, execution);
   }
   const auto last = static_cast<EventId>(connection_.integer(
       "SELECT coalesce(max(first_event + events - 1), 0) FROM history WHERE key = ?1 AND execution = ?2", row->key,
       execution));
-  if (std::optional<ProviderError> error = check_event_ids(*row, events, last)) return *error;
+  if (std::optional<ProviderError> error = check_event_ids(instance, events, last)) return *error;
   const InstanceRow before = *row;
   append_events(*row, execution, events);
   finish(*row, before);

@@ -3,21 +3,13 @@
 
 #include "providers/sqlite/sql.h"
 #include "providers/sqlite/store.h"
+#include "providers/store_errors.h"
 
 namespace perdure::sqlite {
 
 namespace {
 
 constexpr const char* kChildren = "SELECT key FROM instances WHERE parent = ?1 ORDER BY key";
-
-ProviderError not_found(const std::string& instance) {
-  return {ProviderErrorKind::kNotFound, "there is no instance '" + instance + "'; check the id"};
-}
-
-ProviderError still_running(const std::string& instance) {
-  return {ProviderErrorKind::kStillRunning,
-          "instance '" + instance + "' is still running; wait for it, terminate it, or delete with force"};
-}
 
 }  // namespace
 
@@ -47,11 +39,9 @@ std::vector<InstanceRow> Store::tree_of(const InstanceRow& root) {
 
 ProviderResult<DeleteResult> Store::delete_instance(const std::string& instance, bool force) {
   const std::optional<InstanceRow> root = find_instance(connection_, instance);
-  if (!root || root->is_orphan()) return not_found(instance);
+  if (!root || root->is_orphan()) return no_such_instance(instance);
   if (root->identity.parent) {
-    return ProviderError(ProviderErrorKind::kSubOrchestration,
-                         "instance '" + instance + "' is a sub-orchestration of '" + *root->identity.parent +
-                             "'; delete the root of its tree");
+    return is_a_child(instance, *root->identity.parent);
   }
   const std::vector<InstanceRow> tree = tree_of(*root);
   if (!force) {
@@ -79,8 +69,7 @@ ProviderResult<DeleteResult> Store::delete_instances(std::span<const std::string
     Query query = connection_.query(kChildren, row.id);
     while (query.step()) {
       if (listed(query.integer(0))) continue;
-      return ProviderError(ProviderErrorKind::kChildrenLeftBehind,
-                           "instance '" + row.id + "' has children that are not listed; delete the whole tree");
+      return leaves_children(row.id);
     }
   }
   DeleteResult result;
@@ -105,7 +94,7 @@ void Store::delete_row(const InstanceRow& row, DeleteResult& result) {
 
 ProviderResult<PruneResult> Store::prune(const std::string& instance, const PruneOptions& options) {
   const std::optional<InstanceRow> row = find_instance(connection_, instance);
-  if (!row || !row->is_instance()) return not_found(instance);
+  if (!row || !row->is_instance()) return no_such_instance(instance);
   std::vector<std::int64_t> executions;
   {
     // The newest keep_last are kept, and the current one whatever is asked.

@@ -1,53 +1,21 @@
 #include "providers/sqlite/history.h"
 
-#include <algorithm>
-#include <span>
-#include <string>
+#include <optional>
+#include <utility>
 
-#include "providers/sqlite/event_packing.h"
+#include "providers/history_unpacker.h"
 #include "providers/sqlite/sql.h"
 
 namespace perdure::sqlite {
 
-namespace {
-
-bool are_consecutive(std::span<const EventRecord> events, EventId first) {
-  return std::all_of(events.begin(), events.end(),
-                     [&first](const EventRecord& event) { return event.event_id == first++; });
-}
-
-StoredHistory damaged(const InstanceRow& row, ExecutionId execution, EventId from) {
-  return {.events = {},
-          .key_values = {},
-          .error = "instance '" + row.id + "', execution " + std::to_string(execution) + ": the stored events from " +
-                   std::to_string(from) + " on are damaged"};
-}
-
-}  // namespace
-
 StoredHistory load_events(Connection& connection, const InstanceRow& row, ExecutionId execution, EventId after) {
-  StoredHistory history;
+  HistoryUnpacker unpacker(after);
   Query query = after == 0 ? connection.query(sql::kReadHistory, row.key, execution)
                            : connection.query(sql::kReadHistoryAfter, row.key, execution, after);
-  EventId next = after == 0 ? kFirstEventId : 0;  // 0: any
-  while (query.step()) {
-    const EventId first = query.unsigned_integer(0);
-    const std::size_t before = history.events.size();
-    const bool readable = unpack_events(query.bytes(2), history.events);
-    const std::span<const EventRecord> added = std::span(history.events).subspan(before);
-    // The columns say what the blob must hold: both sides of the boundary are checked.
-    if (!readable || added.empty() || added.size() != query.unsigned_integer(1) || !are_consecutive(added, first) ||
-        (next != 0 && first != next)) {
-      return damaged(row, execution, next != 0 ? next : first);
-    }
-    next = added.back().event_id + 1;
-  }
-  const EventId last = history.events.empty() ? 0 : history.events.back().event_id;
-  if (execution == row.identity.execution && last != row.progress.last_event) return damaged(row, execution, last + 1);
-  const auto behind = std::find_if(history.events.begin(), history.events.end(),
-                                   [after](const EventRecord& event) { return event.event_id > after; });
-  history.events.erase(history.events.begin(), behind);
-  return history;
+  while (query.step()) unpacker.add(query.unsigned_integer(0), query.unsigned_integer(1), query.bytes(2));
+  std::optional<EventId> last;
+  if (execution == row.identity.execution) last = row.progress.last_event;
+  return std::move(unpacker).finish(row.id, execution, last);
 }
 
 StoredHistory load_history(Connection& connection, const InstanceRow& row, EventId after) {

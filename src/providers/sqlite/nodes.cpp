@@ -1,50 +1,33 @@
 // Who serves the store: nodes as they announce themselves, and processes as the operating system knows them.
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "providers/node_lists.h"
 #include "providers/sqlite/queries.h"
 #include "providers/sqlite/store.h"
+#include "providers/store_errors.h"
 
 namespace perdure::sqlite {
 
 namespace {
 
-// What node_capabilities.list says. The filter of a node:
-constexpr std::string_view kEngineVersions = "engine_versions";  // "1.0.0 2.0.0"
+// What node_capabilities.list says: a member of NodeLists.
+constexpr std::string_view kEngineVersions = "engine_versions";
 constexpr std::string_view kOrchestrations = "orchestrations";
 constexpr std::string_view kActivities = "activities";
 constexpr std::string_view kTags = "tags";
-// What it has code for:
-constexpr std::string_view kOrchestrationCode = "orchestration_code";  // "1.0.0 Name"
+constexpr std::string_view kOrchestrationCode = "orchestration_code";
 constexpr std::string_view kActivityCode = "activity_code";
 
-using Lists = std::map<std::string_view, std::vector<std::string>>;
-
-Lists read_lists(Connection& connection, const std::string& node) {
-  Lists lists;
-  for (const std::string_view list :
-       {kEngineVersions, kOrchestrations, kActivities, kTags, kOrchestrationCode, kActivityCode}) {
-    Query query = connection.query(
-        "SELECT value FROM node_capabilities WHERE node = ?1 AND list = ?2 ORDER BY position", node, list);
-    while (query.step()) lists[list].push_back(query.text(0));
-  }
-  return lists;
-}
-
-// The two halves of "1.0.0 rest".
-struct Halves {
-  std::optional<SemanticVersion> version;
-  std::string rest;
-};
-
-Halves split(const std::string& text) {
-  const std::size_t space = text.find(' ');
-  if (space == std::string::npos) return {};
-  return {.version = SemanticVersion::parse(text.substr(0, space)), .rest = text.substr(space + 1)};
+std::vector<std::string> read_list(Connection& connection, const std::string& node, std::string_view list) {
+  std::vector<std::string> values;
+  Query query = connection.query("SELECT value FROM node_capabilities WHERE node = ?1 AND list = ?2 ORDER BY position",
+                                 node, list);
+  while (query.step()) values.push_back(query.text(0));
+  return values;
 }
 
 // Nothing: the row, or one of its lists, is damaged.
@@ -55,33 +38,14 @@ std::optional<NodeInfo> read_node(Connection& connection, const Query& query) {
   const std::optional<SemanticVersion> engine_version = stored_version(query.text(1));
   if (!engine_version) return std::nullopt;
   node.engine_version = *engine_version;
-
-  Lists lists = read_lists(connection, node.id);
-  for (const std::string& range : lists[kEngineVersions]) {
-    const Halves halves = split(range);
-    const std::optional<SemanticVersion> max = SemanticVersion::parse(halves.rest);
-    if (!halves.version || !max) return std::nullopt;
-    node.filter.engine_versions.push_back({*halves.version, *max});
-  }
-  for (const std::string& code : lists[kOrchestrationCode]) {
-    Halves halves = split(code);
-    if (!halves.version) return std::nullopt;
-    node.orchestrations.push_back({.name = std::move(halves.rest), .version = *halves.version});
-  }
-  node.filter.orchestrations = std::move(lists[kOrchestrations]);
-  node.filter.activities = std::move(lists[kActivities]);
-  node.activities = std::move(lists[kActivityCode]);
-
-  std::vector<std::string>& tags = lists[kTags];
-  const bool untagged = query.integer(3) != 0;
-  if (tags.size() > TagFilter::kMaxTags) return std::nullopt;
-  if (query.integer(2) != 0) {
-    node.tags = TagFilter::any();
-  } else if (tags.empty()) {
-    node.tags = untagged ? TagFilter::untagged() : TagFilter::none();
-  } else {
-    node.tags = untagged ? TagFilter::untagged_and(std::move(tags)) : TagFilter::tags(std::move(tags));
-  }
+  const auto list = [&](std::string_view name) { return read_list(connection, node.id, name); };
+  const NodeLists lists{.engine_versions = list(kEngineVersions),
+                        .orchestrations = list(kOrchestrations),
+                        .activities = list(kActivities),
+                        .tags = list(kTags),
+                        .orchestration_code = list(kOrchestrationCode),
+                        .activity_code = list(kActivityCode)};
+  if (!read_lists(lists, query.integer(2) != 0, query.integer(3) != 0, node)) return std::nullopt;
   return node;
 }
 
@@ -93,8 +57,7 @@ ProviderResult<std::vector<NodeInfo>> list_nodes(Connection& connection) {
   while (query.step()) {
     std::optional<NodeInfo> node = read_node(connection, query);
     if (!node) {
-      return ProviderError(ProviderErrorKind::kCorruptData,
-                           "what node '" + query.text(0) + "' has announced is damaged; restart it, or remove it");
+      return damaged_node(query.text(0));
     }
     nodes.push_back(*std::move(node));
   }
@@ -111,22 +74,13 @@ void Store::register_node(const NodeInfo& node) {
                       list, std::uint64_t{position}, values[position]);
     }
   };
-  std::vector<std::string> ranges;
-  ranges.reserve(node.filter.engine_versions.size());
-  for (const VersionRange& range : node.filter.engine_versions) {
-    ranges.push_back(range.min.to_string() + " " + range.max.to_string());
-  }
-  std::vector<std::string> code;
-  code.reserve(node.orchestrations.size());
-  for (const OrchestrationVersion& orchestration : node.orchestrations) {
-    code.push_back(orchestration.version.to_string() + " " + orchestration.name);
-  }
-  store_list(kEngineVersions, ranges);
-  store_list(kOrchestrations, node.filter.orchestrations);
-  store_list(kActivities, node.filter.activities);
-  store_list(kTags, node.tags.listed());
-  store_list(kOrchestrationCode, code);
-  store_list(kActivityCode, node.activities);
+  const NodeLists lists = lists_of(node);
+  store_list(kEngineVersions, lists.engine_versions);
+  store_list(kOrchestrations, lists.orchestrations);
+  store_list(kActivities, lists.activities);
+  store_list(kTags, lists.tags);
+  store_list(kOrchestrationCode, lists.orchestration_code);
+  store_list(kActivityCode, lists.activity_code);
 }
 
 void Store::remove_node(const std::string& id) {

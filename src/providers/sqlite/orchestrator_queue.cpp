@@ -5,6 +5,7 @@
 #include "providers/sqlite/ready.h"
 #include "providers/sqlite/sql.h"
 #include "providers/sqlite/store.h"
+#include "providers/store_errors.h"
 #include "providers/times.h"
 
 namespace perdure::sqlite {
@@ -27,12 +28,6 @@ QueuedMessage read_message(const Query& query, const std::string& instance) {
   return message;
 }
 }  // namespace
-
-ProviderError lock_lost(const std::string& what) {
-  return {ProviderErrorKind::kLockLost, what +
-                                            ": the lock has expired, was taken over, or what it locked is gone; "
-                                            "drop this result and fetch again"};
-}
 
 OrchestrationBatch Store::fetch_instances(const OrchestrationFetch& fetch) {
   sweep_orphans();
@@ -160,8 +155,7 @@ ProviderResult<StartOutcome> Store::enqueue_start(const MessageRecord& start, St
   if (row && !row->is_orphan()) {
     if (policy == StartPolicy::kIgnore) return StartOutcome::kIgnored;
     if (policy == StartPolicy::kFail) {
-      return ProviderError(ProviderErrorKind::kAlreadyExists,
-                           "instance '" + start.instance + "' exists already; choose another id, or another policy");
+      return exists_already(start.instance);
     }
     if (const ProviderResult<DeleteResult> deleted = delete_instance(start.instance, false); !deleted) {
       return deleted.error();

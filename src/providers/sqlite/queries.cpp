@@ -1,9 +1,10 @@
 #include "providers/sqlite/queries.h"
 
+#include "providers/lock_names.h"
 #include "providers/sqlite/history.h"
 #include "providers/sqlite/sql.h"
 #include "providers/sqlite/store.h"
-#include "providers/sqlite/tokens.h"
+#include "providers/store_errors.h"
 
 namespace perdure::sqlite {
 

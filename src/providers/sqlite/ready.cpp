@@ -6,13 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "providers/commit_rules.h"
 #include "providers/sqlite/sql.h"
 
 namespace perdure::sqlite {
-
-bool lists(const std::vector<std::string>& names, const std::string& name) {
-  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
-}
 
 namespace {
 

@@ -69,6 +69,4 @@ class SessionGate {
   std::optional<Timestamp> blocked_until_;
 };
 
-[[nodiscard]] bool lists(const std::vector<std::string>& names, const std::string& name);
-
 }  // namespace perdure::sqlite

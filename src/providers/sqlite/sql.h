@@ -106,6 +106,9 @@ inline constexpr const char* kInsertActivity =
     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 inline constexpr const char* kHasActivity =
     "SELECT 1 FROM activities WHERE key = ?1 AND execution = ?2 AND activity_id = ?3";
+inline constexpr const char* kFindClaimed =
+    "SELECT id, ready_at FROM activities WHERE key = ?1 AND execution = ?2 AND activity_id = ?3 AND token = ?4"
+    " AND attempts = 1 AND ready_at > ?5";
 inline constexpr const char* kHasActivities = "SELECT 1 FROM activities WHERE key = ?1 LIMIT 1";
 inline constexpr const char* kCancelActivity =
     "DELETE FROM activities WHERE key = ?1 AND execution = ?2 AND activity_id = ?3";
@@ -199,6 +202,7 @@ inline constexpr std::array kHotStatements = {kFindInstance,
                                               kReadKeyValueSnapshot,
                                               kInsertActivity,
                                               kHasActivity,
+                                              kFindClaimed,
                                               kHasActivities,
                                               kCancelActivity,
                                               kReadyActivities,

@@ -18,9 +18,9 @@
 #include <perdure/metrics.h>
 #include <perdure/provider.h>
 #include <perdure/provider_admin.h>
+#include "providers/lock_names.h"
 #include "providers/sqlite/connection.h"
 #include "providers/sqlite/instance_row.h"
-#include "providers/sqlite/tokens.h"
 
 namespace perdure::sqlite {
 
@@ -131,8 +131,6 @@ class Store {
   [[nodiscard]] bool is_empty(const InstanceRow& row);
 
   // commit.cpp
-  [[nodiscard]] std::optional<ProviderError> check_commit(const TurnCommit& commit, const InstanceRow& row) const;
-  [[nodiscard]] std::optional<ProviderError> check_records(const TurnCommit& commit, const InstanceRow& row) const;
   [[nodiscard]] std::optional<ProviderError> check_identities(const TurnCommit& commit, const InstanceRow& row,
                                                               const std::vector<LockedActivity>& completed) const;
   [[nodiscard]] std::optional<ProviderError> find_completed_work(const TurnCommit& commit, const InstanceRow& row,
@@ -144,6 +142,8 @@ class Store {
   void send_messages(const TurnCommit& commit, InstanceRow& row);
   [[nodiscard]] std::vector<ClaimedActivity> schedule_activities(const TurnCommit& commit, const InstanceRow& row);
   [[nodiscard]] bool is_other_work_waiting(const WorkFetch& claim);
+  // What a commit that is known had claimed, as far as it still holds.
+  [[nodiscard]] std::vector<ClaimedActivity> still_claimed(const TurnCommit& commit, const InstanceRow& row) const;
   void release_or_keep(const TurnCommit& commit, InstanceRow& row);
   [[nodiscard]] CommitAnswer standing(const InstanceRow& row, const TurnCommit& commit) const;
 
@@ -154,8 +154,8 @@ class Store {
     nothing_waits_for_.reset();
   }
   [[nodiscard]] Timestamp extend_lock(const LockedActivity& activity, Milliseconds extend_for);
-  // Locked at once if there is a claim. Answers the lock, or what it would be.
-  LockName insert_activity(std::int64_t key, const MessageRecord& activity, const WorkFetch* claim);
+  // Locked at once if a commit claims it; `claimant` is that commit, or null. Answers the lock, or what it would be.
+  LockName insert_activity(std::int64_t key, const MessageRecord& activity, const TurnCommit* claimant);
   [[nodiscard]] WorkItem lock_activity(std::int64_t id, Milliseconds lock_timeout, bool expired);
   void claim_session(const std::string& session, const SessionFetch& fetch);
   void use_session(const std::optional<std::string>& session);
@@ -178,8 +178,5 @@ class Store {
   // the same.
   std::optional<WorkFetch> nothing_waits_for_;
 };
-
-[[nodiscard]] ProviderError lock_lost(const std::string& what);
-[[nodiscard]] ProviderError queued_already(const MessageRecord& activity);
 
 }  // namespace perdure::sqlite

@@ -4,6 +4,7 @@
 #include "providers/sqlite/ready.h"
 #include "providers/sqlite/sql.h"
 #include "providers/sqlite/store.h"
+#include "providers/store_errors.h"
 #include "providers/times.h"
 
 namespace perdure::sqlite {
@@ -16,12 +17,6 @@ std::optional<Milliseconds> optional_duration(const Query& query, int column) {
 }
 
 }  // namespace
-
-ProviderError queued_already(const MessageRecord& activity) {
-  return {ProviderErrorKind::kAlreadyExists, "instance '" + activity.instance + "', execution " +
-                                                 std::to_string(activity.execution.value_or(0)) + ": activity " +
-                                                 std::to_string(activity.activity_id) + " is queued already"};
-}
 
 WorkBatch Store::fetch_activities(const WorkFetch& fetch) {
   WorkBatch batch{.now = now_, .items = {}};
@@ -131,15 +126,15 @@ ProviderResult<void> Store::enqueue_activity(const MessageRecord& activity) {
   return {};
 }
 
-LockName Store::insert_activity(std::int64_t key, const MessageRecord& activity, const WorkFetch* claim) {
+LockName Store::insert_activity(std::int64_t key, const MessageRecord& activity, const TurnCommit* claimant) {
   std::optional<Timestamp> expires_at;
   if (activity.timeouts.schedule_to_start) expires_at = shifted(now_, *activity.timeouts.schedule_to_start);
-  LockName lock{.queue = 'a', .row = 0, .secret = claim != nullptr ? secrets_.next() : 0};
+  LockName lock{.queue = 'a', .row = 0, .secret = claimant != nullptr ? claim_secret(claimant->commit_id) : 0};
   Timestamp ready_at = activity.visible_at.value_or(now_);
   std::optional<std::int64_t> token;
   std::optional<std::int64_t> process;
-  if (claim != nullptr) {
-    ready_at = shifted(now_, claim->lock_timeout);
+  if (claimant != nullptr) {
+    ready_at = shifted(now_, claimant->claim->lock_timeout);
     expires_at.reset();
     token = lock.secret;
     process = process_;
@@ -150,7 +145,7 @@ LockName Store::insert_activity(std::int64_t key, const MessageRecord& activity,
     connection_.run(sql::kInsertActivity, key, activity.execution, activity.activity_id, activity.name, activity.tag,
                     activity.session, ready_at, now_, expires_at, activity.timeouts.start_to_close,
                     activity.timeouts.schedule_to_start, activity.timeouts.heartbeat, blob(activity.body), token,
-                    process, claim != nullptr ? 1 : 0);
+                    process, claimant != nullptr ? 1 : 0);
   } catch (const SqliteError& error) {
     if (is_duplicate(error)) throw OperationFailed(queued_already(activity));
     throw;

@@ -33,6 +33,7 @@ void end_turn(InFlight& known, std::size_t index) {
   remember(known.ended_turns, {ended[0].token, ended[1].token}, kMostEnded);
 }
 
+// A commit that is repeated lists what is known already.
 void note_claimed(InFlight& known, const Both<TurnCommit>& commits, const Both<CommitAnswer>& answers) {
   for (std::size_t i = 0; i < answers[0].claimed.size(); ++i) {
     Both<WorkItem> work;
@@ -43,7 +44,10 @@ void note_claimed(InFlight& known, const Both<TurnCommit>& commits, const Both<C
       work[side].attempt_count = 1;
       work[side].record = commits[side].activities[claimed.index];
     }
-    remember(known.work, std::move(work), kMostInFlight);
+    const auto same = [&](const Both<WorkItem>& other) {
+      return other[0].token == work[0].token && other[1].token == work[1].token;
+    };
+    if (std::none_of(known.work.begin(), known.work.end(), same)) remember(known.work, std::move(work), kMostInFlight);
   }
 }
 

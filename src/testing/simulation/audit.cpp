@@ -144,8 +144,8 @@ void Audit::committed(const TurnCommit& commit, const ProviderResult<CommitAnswe
   const auto known = instance_of_.find(commit.token.value);
   const std::string id = known == instance_of_.end() ? "an unknown instance" : known->second;
   if (answer->repeated) {
-    if (!commits_.contains(commit.commit_id)) problem("a commit of " + quoted(id) + " passes for one that never was");
-    return;
+    if (commits_.contains(commit.commit_id)) return check_claims(id, commit, *answer, now);
+    return problem("a commit of " + quoted(id) + " passes for one that never was");
   }
   if (!commits_.insert(commit.commit_id).second) problem("a commit of " + quoted(id) + " was carried out twice");
   Instance* const instance = owner_of(commit.token, now);

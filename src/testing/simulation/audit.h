@@ -77,7 +77,8 @@ class Audit {
     std::string keeper;  // who kept it with a commit
     std::string holder;  // the node that fetched it
     Timestamp since{};
-    Milliseconds length{};  // from one renewal to the end
+    Milliseconds length{};    // from one renewal to the end
+    CommitId claimed_by = 0;  // of an activity: the commit that claimed it
   };
   struct Queued {
     MessageRecord record;
@@ -132,6 +133,8 @@ class Audit {
   void consume(const std::string& id, Instance& instance, const TurnCommit& commit);
   void append(const std::string& id, Instance& instance, const TurnCommit& commit);
   void claim(const TurnCommit& commit, const CommitAnswer& answer, Timestamp now);
+  // A commit that came again lists what it claimed and still holds.
+  void check_claims(const std::string& id, const TurnCommit& commit, const CommitAnswer& answer, Timestamp now);
   void complete(const std::string& id, const LockToken& token, Timestamp now);
   void lock_activity(const ActivityKey& key, Activity& activity, const LockToken& token, Timestamp until,
                      const WorkFetch& fetch, Timestamp now);

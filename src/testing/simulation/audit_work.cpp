@@ -85,7 +85,28 @@ void Audit::claim(const TurnCommit& commit, const CommitAnswer& answer, Timestam
     const auto& session = found->second.record.session;
     if (session) claim_session(*session, *commit.claim, now);
     lock_activity(key, found->second, claimed.token, claimed.locked_until, *commit.claim, now);
+    found->second.lock->claimed_by = commit.commit_id;
   }
+}
+
+void Audit::check_claims(const std::string& id, const TurnCommit& commit, const CommitAnswer& answer, Timestamp now) {
+  auto listed = answer.claimed.begin();
+  for (std::size_t index = 0; index < commit.activities.size(); ++index) {
+    const ActivityKey key{id, commit.execution_id, commit.activities[index].activity_id};
+    const bool is_listed = listed != answer.claimed.end() && listed->index == index;
+    const auto found = activities_.find(key);
+    const Lock* const lock = found != activities_.end() && found->second.lock ? &*found->second.lock : nullptr;
+    const bool holds = lock && lock->until > now && lock->claimed_by == commit.commit_id;
+    if (holds && !is_listed) problem("a commit that came again does not list " + described(key) + ", which it claimed");
+    if (!is_listed) continue;
+    if (!holds) {
+      problem("a commit that came again lists " + described(key) + ", which it has not claimed or lost since");
+    } else if (lock->token != listed->token.value || lock->until != listed->locked_until) {
+      problem("a commit that came again lists " + described(key) + " with another lock than it has");
+    }
+    ++listed;
+  }
+  if (listed != answer.claimed.end()) problem("a commit of '" + id + "' that came again lists its claims out of order");
 }
 
 // The fast path: the turn takes the outcome itself.

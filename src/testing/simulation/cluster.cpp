@@ -17,6 +17,8 @@ Cluster::Cluster(std::size_t nodes, int generation, std::shared_ptr<Provider> st
 
 void Cluster::start(std::size_t place) {
   Member& member = members_[place];
+  // The process before this one may have been left with locks that it could not know of.
+  if (member.line) hinder(member, member.line->misled_at());
   member.line = std::make_shared<NodeStore>(store_);
   member.node = std::make_unique<SteppedNode>(member.line, code_.registry(member.generation),
                                               code_.options(place, member.generation), dice_.next());

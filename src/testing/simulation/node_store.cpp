@@ -53,7 +53,12 @@ ProviderResult<StoredHistory> NodeStore::read_history(const LockToken& token, Ev
 }
 
 std::vector<ProviderResult<CommitAnswer>> NodeStore::ack_orchestration_items(std::span<const TurnCommit> commits) {
-  return batch(commits.size(), [&] { return inner().ack_orchestration_items(commits); });
+  // A commit that comes again is answered as it was the first time, so whoever commits misses nothing.
+  const bool can_be_heard_again = mishap_ == Mishap::kAnswerLost || mishap_ == Mishap::kCarriedOutTwice;
+  const Timestamp misled_before = misled_at_;
+  auto answers = batch(commits.size(), [&] { return inner().ack_orchestration_items(commits); });
+  if (can_be_heard_again) misled_at_ = misled_before;
+  return answers;
 }
 
 std::vector<ProviderResult<void>> NodeStore::abandon_orchestration_items(std::span<const Abandon> abandons) {

@@ -1,4 +1,5 @@
 // The fast path: activities that a commit locks for its own worker.
+#include <utility>
 #include <vector>
 
 #include "testing/validation/moves.h"
@@ -238,19 +239,82 @@ void what_is_withdrawn_at_once_is_not_claimed(ProviderFactory& factory) {
   scene.fetch_no_work();
 }
 
-void a_repeated_commit_claims_nothing_again(ProviderFactory& factory) {
-  Scene scene(factory);
-  if (!supported(scene)) return;
+// A turn of "a" with so many activities, from 2 on.
+TurnCommit claiming_commit(Scene& scene, std::size_t activities, const WorkFetch& claim) {
   scene.create("a");
   TurnCommit commit = scene.commit_of(scene.wake("a"));
-  commit.activities = {activity("a", 2)};
-  commit.claim = up_to(10);
-  const CommitAnswer answer = scene.ack(commit);
-  const CommitAnswer repeated = scene.ack(commit);
-  expect(repeated.repeated, "the commit was not recognised");
-  expect(repeated.claimed.empty(), "the repetition claims something");
-  scene.fetch_no_work();
-  take(scene.store().renew_work_lock(answer.claimed.front().token, kLockTimeout));
+  for (EventId id = 2; id < 2 + activities; ++id) commit.activities.push_back(activity("a", id));
+  commit.claim = claim;
+  return commit;
+}
+
+std::vector<ClaimedActivity> claimed_again(Scene& scene, const TurnCommit& commit, Where where = Where::current()) {
+  CommitAnswer answer = scene.ack(commit, where);
+  expect(answer.repeated, "the commit was not recognised", where);
+  return std::move(answer.claimed);
+}
+
+void a_repeated_commit_lists_its_claims_again(ProviderFactory& factory) {
+  Scene scene(factory);
+  if (!supported(scene)) return;
+  const TurnCommit commit = claiming_commit(scene, 3, up_to(2));
+  std::vector<ClaimedActivity> claimed = scene.ack(commit).claimed;
+  expect_equal(claimed.size(), std::size_t{2}, "what was claimed");
+  expect(claimed_again(scene, commit) == claimed, "the repetition lists other claims");
+  scene.advance(Milliseconds{1});
+  expect(claimed_again(scene, commit) == claimed, "a later repetition lists other claims");
+  // It is as good as the first answer.
+  claimed[0].locked_until = take(scene.store().renew_work_lock(claimed[0].token, kLockTimeout * 3));
+  const std::vector<ClaimedActivity> renewed = claimed_again(scene, commit);
+  expect(renewed == claimed, "the repetition does not list the lock as it was renewed");
+  expect_equal(left_for(scene, {}), std::vector<EventId>{4}, "what is left for others");
+  take(scene.store().ack_work_item({.token = renewed[0].token, .completion = completion(commit.activities[0])}));
+  expect_messages(scene.fetch(), {completion(commit.activities[0])});
+}
+
+void a_repeated_commit_claims_nothing_more(ProviderFactory& factory) {
+  Scene scene(factory);
+  if (!supported(scene)) return;
+  scene.enqueue_activity(activity("z", 9));
+  const TurnCommit ahead = claiming_commit(scene, 1, up_to(10));
+  expect(scene.ack(ahead).claimed.empty(), "something was claimed past older work");
+  expect_equal(scene.fetch_work().record.activity_id, EventId{9}, "the older work");
+  expect(claimed_again(scene, ahead).empty(), "the repetition claims what the commit did not");
+  expect_equal(left_for(scene, {}), std::vector<EventId>{2}, "what is left for others");
+  expect(claimed_again(scene, ahead).empty(), "the repetition lists what somebody has fetched");
+}
+
+void a_repeated_commit_lists_only_what_it_still_holds(ProviderFactory& factory) {
+  Scene scene(factory);
+  if (!supported(scene)) return;
+  const TurnCommit commit = claiming_commit(scene, 5, up_to(10));
+  const std::vector<ClaimedActivity> claimed = scene.ack(commit).claimed;
+  expect_equal(claimed.size(), std::size_t{5}, "what was claimed");
+  take(scene.store().ack_work_item({.token = claimed[0].token, .completion = completion(commit.activities[0])}));
+  abandon_work(scene, claimed[1].token, Milliseconds{1'000});
+  abandon_work(scene, claimed[2].token);
+  abandon_work(scene, claimed[3].token, Milliseconds{0}, true);
+  const std::vector<ClaimedActivity> held{claimed[4]};
+  expect(claimed_again(scene, commit) == held, "the repetition lists what was completed or given back");
+  const std::vector<WorkItem> fetched = fetch_activities(scene, 10);
+  expect_equal(activity_ids_of(fetched), std::vector<EventId>{4, 5}, "what was fetched since");
+  expect_equal(fetched.at(1).attempt_count, 1U, "the attempt of what was given back uncounted");
+  expect(claimed_again(scene, commit) == held, "the repetition lists what somebody else has fetched");
+}
+
+void a_repeated_commit_lists_no_claim_whose_lock_ran_out(ProviderFactory& factory) {
+  Scene scene(factory);
+  if (!supported(scene)) return;
+  WorkFetch claim = up_to(10);
+  claim.lock_timeout = Milliseconds{7'000};
+  const TurnCommit commit = claiming_commit(scene, 1, claim);
+  const std::vector<ClaimedActivity> claimed = scene.ack(commit).claimed;
+  scene.advance(claim.lock_timeout - Milliseconds{1});
+  expect(claimed_again(scene, commit) == claimed, "the repetition does not list a lock that still holds");
+  scene.advance(Milliseconds{1});
+  expect(claimed_again(scene, commit).empty(), "the repetition lists a lock that ran out");
+  expect_equal(left_for(scene, {}), std::vector<EventId>{2}, "what is left for others");
+  expect(claimed_again(scene, commit).empty(), "the repetition lists what somebody else has fetched");
 }
 
 void a_commit_that_fails_claims_nothing(ProviderFactory& factory) {
@@ -324,7 +388,12 @@ ValidationTests fast_path_claim_tests() {
        &a_claim_claims_no_more_sessions_than_allowed},
       {"fast_path_claim", "a_claim_counts_what_its_owner_holds", &a_claim_counts_what_its_owner_holds},
       {"fast_path_claim", "what_is_withdrawn_at_once_is_not_claimed", &what_is_withdrawn_at_once_is_not_claimed},
-      {"fast_path_claim", "a_repeated_commit_claims_nothing_again", &a_repeated_commit_claims_nothing_again},
+      {"fast_path_claim", "a_repeated_commit_lists_its_claims_again", &a_repeated_commit_lists_its_claims_again},
+      {"fast_path_claim", "a_repeated_commit_claims_nothing_more", &a_repeated_commit_claims_nothing_more},
+      {"fast_path_claim", "a_repeated_commit_lists_only_what_it_still_holds",
+       &a_repeated_commit_lists_only_what_it_still_holds},
+      {"fast_path_claim", "a_repeated_commit_lists_no_claim_whose_lock_ran_out",
+       &a_repeated_commit_lists_no_claim_whose_lock_ran_out},
       {"fast_path_claim", "a_commit_that_fails_claims_nothing", &a_commit_that_fails_claims_nothing},
       {"fast_path_claim", "commits_of_a_batch_do_not_jump_each_other", &commits_of_a_batch_do_not_jump_each_other},
       {"fast_path_claim", "a_rule_that_suspects_everything_holds_for_a_claim",

@@ -1,19 +1,17 @@
 // What the store packs itself: the events of a commit in one blob, and lock tokens.
+#include "providers/event_packing.h"
+
 #include <limits>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "providers/sqlite/event_packing.h"
-#include "providers/sqlite/tokens.h"
+#include "providers/lock_names.h"
 #include "providers/sqlite_scene.h"
 
 namespace perdure::testing {
 namespace {
-
-using sqlite::pack_events;
-using sqlite::unpack_events;
 
 EventRecord record(EventId id, std::string body) {
   EventRecord event;
@@ -147,12 +145,15 @@ TEST(SqlitePacking, DamagedRowsAreToldNotRead) {
 }
 
 TEST(SqliteTokens, NameTheirRow) {
-  const sqlite::LockName name{.queue = 'a', .row = 17, .secret = 99};
-  const std::optional<sqlite::LockName> read = sqlite::read_token(sqlite::make_token(name), 'a');
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->row, 17);
-  EXPECT_EQ(read->secret, 99);
-  EXPECT_FALSE(sqlite::read_token(sqlite::make_token(name), 'i'));
+  for (const std::int64_t secret :
+       {std::int64_t{99}, claim_secret(std::numeric_limits<CommitId>::max()), claim_secret(CommitId{1} << 63U)}) {
+    const LockName name{.queue = 'a', .row = 17, .secret = secret};
+    const std::optional<LockName> read = read_token(make_token(name), 'a');
+    ASSERT_TRUE(read) << secret;
+    EXPECT_EQ(read->row, 17);
+    EXPECT_EQ(read->secret, secret);
+    EXPECT_FALSE(read_token(make_token(name), 'i'));
+  }
 }
 
 // Tokens that look like those of this store, and others.

@@ -1,9 +1,9 @@
-#include "providers/sqlite/tokens.h"
+#include "providers/lock_names.h"
 
 #include <charconv>
 #include <string_view>
 
-namespace perdure::sqlite {
+namespace perdure {
 
 LockToken make_token(const LockName& name) {
   return {name.queue + std::to_string(name.row) + '-' + std::to_string(name.secret)};
@@ -27,4 +27,4 @@ SecretSource::SecretSource() {
   engine_.seed(seed);
 }
 
-}  // namespace perdure::sqlite
+}  // namespace perdure

@@ -1,10 +1,10 @@
-#include "providers/sqlite/event_packing.h"
+#include "providers/event_packing.h"
 
 #include <charconv>
 #include <cstdint>
 #include <limits>
 
-namespace perdure::sqlite {
+namespace perdure {
 
 namespace {
 
@@ -65,4 +65,4 @@ bool unpack_events(std::string_view data, std::vector<EventRecord>& events) {
   return true;
 }
 
-}  // namespace perdure::sqlite
+}  // namespace perdure

@@ -12,11 +12,11 @@
 
 #include <perdure/records.h>
 
-namespace perdure::sqlite {
+namespace perdure {
 
 [[nodiscard]] std::string pack_events(std::span<const EventRecord> events);
 
 // Appends to `events`. False if the bytes are not what pack_events writes; then `events` has what came before.
 [[nodiscard]] bool unpack_events(std::string_view data, std::vector<EventRecord>& events);
 
-}  // namespace perdure::sqlite
+}  // namespace perdure

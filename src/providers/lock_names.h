@@ -6,8 +6,9 @@
 #include <random>
 
 #include <perdure/fetch.h>
+#include <perdure/turn_commit.h>
 
-namespace perdure::sqlite {
+namespace perdure {
 
 struct LockName {
   char queue = 'i';         // i: an instance, a: an activity
@@ -19,6 +20,12 @@ struct LockName {
 // Nothing if it is not one of this store's tokens for that queue.
 [[nodiscard]] std::optional<LockName> read_token(const LockToken& token, char queue);
 
+// Of the activities that a commit claims, so that they are known again when it is repeated. The whole id: one bit less,
+// and ids that are counted would share their secrets.
+[[nodiscard]] constexpr std::int64_t claim_secret(CommitId commit) noexcept {
+  return static_cast<std::int64_t>(commit);
+}
+
 // Random, 63 bits, seeded by the system: two processes do not need to know of each other.
 class SecretSource {
  public:
@@ -29,4 +36,4 @@ class SecretSource {
   std::mt19937_64 engine_;
 };
 
-}  // namespace perdure::sqlite
+}  // namespace perdure

@@ -1,0 +1,75 @@
+// What the server's codes mean for a caller.
+#include <array>
+#include <string_view>
+
+#include "providers/postgres/connection.h"
+
+namespace perdure::postgres {
+
+namespace {
+
+struct Meaning {
+  std::string_view state;  // or the beginning of it
+  ProviderErrorKind kind;
+  std::string_view way_out;
+};
+
+// The first that fits counts.
+constexpr std::array kMeanings = {
+    Meaning{"40001", ProviderErrorKind::kBusy, "other transactions were in the way; try again"},
+    Meaning{"40P01", ProviderErrorKind::kBusy, "other transactions were in the way; try again"},
+    Meaning{"55P03", ProviderErrorKind::kBusy, "another transaction holds what this one needs; try again"},
+    Meaning{"57014", ProviderErrorKind::kBusy, "the server was too slow; look at its load, and try again"},
+    Meaning{"53100", ProviderErrorKind::kDiskFull, "nothing was written: make room on the server, and try again"},
+    Meaning{"53300", ProviderErrorKind::kUnavailable,
+            "raise max_connections, lower PostgresOptions::connections, or put a pooler between"},
+    Meaning{"53", ProviderErrorKind::kUnavailable, "the server has run out of something; nothing was written"},
+    Meaning{"25006", ProviderErrorKind::kUnavailable,
+            "name the primary, or all servers and target_session_attrs=read-write in the URL"},
+    Meaning{"28", ProviderErrorKind::kUnavailable,
+            "check user and password: in the URL, PGPASSWORD or the password file"},
+    Meaning{"3D000", ProviderErrorKind::kUnavailable, "create the database, or name another"},
+    Meaning{"42501", ProviderErrorKind::kUnavailable, "grant the user of the URL what is missing"},
+    Meaning{"08", ProviderErrorKind::kUnavailable, "check that the server runs and can be reached"},
+    Meaning{"57P", ProviderErrorKind::kUnavailable, "the server is starting, stopping or was told to end the session"},
+    Meaning{"58", ProviderErrorKind::kUnavailable, "look into the server's log"},
+    Meaning{"25P03", ProviderErrorKind::kUnavailable, "the session was idle for too long"},
+    Meaning{"26000", ProviderErrorKind::kUnavailable,
+            "a prepared statement is gone: a pooler must work in session mode, not in transaction mode"},
+    Meaning{"42P05", ProviderErrorKind::kUnavailable,
+            "a prepared statement is another session's: a pooler must work in session mode, not in transaction mode"},
+    Meaning{"3F000", ProviderErrorKind::kIncompatibleStore, "the schema is gone; connect again to make it"},
+    Meaning{"42P01", ProviderErrorKind::kIncompatibleStore, "a table is missing; was the schema changed by hand?"},
+    Meaning{"42883", ProviderErrorKind::kIncompatibleStore, "a function is missing; was the schema changed by hand?"},
+    Meaning{"22021", ProviderErrorKind::kInvalidArgument, "ids and names are text in UTF-8 without zero bytes"},
+    Meaning{"22P05", ProviderErrorKind::kInvalidArgument, "ids and names are text in UTF-8 without zero bytes"},
+    Meaning{"22", ProviderErrorKind::kInvalidArgument, ""},
+    Meaning{"54", ProviderErrorKind::kInvalidArgument, "this is larger than the server can take"},
+    Meaning{"XX001", ProviderErrorKind::kCorruptData, "restore the database from a backup"},
+    Meaning{"XX002", ProviderErrorKind::kCorruptData, "rebuild the index"},
+};
+
+}  // namespace
+
+bool PostgresError::connection_lost() const noexcept {
+  return state_.empty() || state_.starts_with("08") || state_ == "57P01" || state_ == "57P02" || state_ == "57P03" ||
+         state_ == "57P05" || state_ == "25P03";
+}
+
+bool PostgresError::spoils_connection() const noexcept {
+  return connection_lost() || state_ == "25006" || state_ == "26000" || state_ == "42P05";
+}
+
+ProviderError as_provider_error(const PostgresError& error) {
+  const std::string what = std::string("PostgreSQL: ") + error.what();
+  if (error.state().empty()) {
+    return {ProviderErrorKind::kUnavailable, what + "; it is not known whether the last call was done: try again"};
+  }
+  for (const Meaning& meaning : kMeanings) {
+    if (!error.state().starts_with(meaning.state)) continue;
+    return {meaning.kind, meaning.way_out.empty() ? what : what + "; " + std::string(meaning.way_out)};
+  }
+  return {ProviderErrorKind::kStoreFailed, what + " (" + error.state() + ")"};
+}
+
+}  // namespace perdure::postgres

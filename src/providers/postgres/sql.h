@@ -1,0 +1,181 @@
+// The statements that are more than a call of a function of the schema. Those of the hot paths have an index for
+// everything they look for; lists are arguments, so that a batch is one statement.
+#pragma once
+
+namespace perdure::postgres::sql {
+
+// ---- Instances and their messages ----
+
+inline constexpr const char* kLockOrMake = "SELECT lock_or_make_instances($1::text[], $2::bigint[])";
+
+// In their order. The rows of their instances are there, and locked.
+inline constexpr const char* kInsertMessages =
+    "INSERT INTO messages(key, kind, execution, name, visible_at, body)"
+    " SELECT i.key, m.kind, m.execution, m.name, coalesce(m.visible_at, now_ms()), m.body"
+    " FROM unnest($1::text[], $2::smallint[], $3::bigint[], $4::text[], $5::bigint[], $6::bytea[]) WITH ORDINALITY"
+    " m(target, kind, execution, name, visible_at, body, place)"
+    " JOIN instances i ON i.id = m.target ORDER BY m.place";
+
+// Schedules instances that got messages. Until the first commit the start that is delivered first says what a node must
+// be able to run; what ends an instance does not wait for the end of a backoff.
+inline constexpr const char* kNoteMessages =
+    "UPDATE instances i"
+    " SET not_before = CASE WHEN NOT t.ends THEN i.not_before END,"
+    " name = CASE WHEN i.created_at IS NOT NULL THEN i.name ELSE coalesce((SELECT m.name FROM messages m"
+    "  WHERE m.key = i.key AND m.kind IN (1, 2) ORDER BY m.visible_at, m.id LIMIT 1), i.name) END,"
+    " (ready_at, held_ready_at, sweep_at) = (SELECT s.ready_at, s.held_ready_at, s.sweep_at FROM schedule_of("
+    "  i.key, i.created_at IS NOT NULL, CASE WHEN NOT t.ends THEN i.not_before END,"
+    "  CASE WHEN i.token IS NOT NULL THEN i.locked_until END, i.holder, $3::bigint) s)"
+    " FROM unnest($1::text[], $2::boolean[]) t(id, ends) WHERE i.id = t.id";
+
+inline constexpr const char* kFetchInstances =
+    "SELECT * FROM fetch_instances($1::bigint, $2::bigint, $3::bigint, $4::text, $5::text[], $6::text[], $7::text[],"
+    " $8::bigint, $9::boolean, $10::boolean, $11::bigint, $12::bigint, $13::bigint)";
+inline constexpr const char* kAbandonInstances =
+    "SELECT * FROM abandon_instances($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[], $5::bigint)";
+inline constexpr const char* kRenewInstances =
+    "SELECT * FROM renew_instances($1::bigint[], $2::bigint[], $3::bigint, $4::bigint)";
+inline constexpr const char* kEnqueueStart =
+    "SELECT * FROM enqueue_start($1::text, $2::bigint, $3::text, $4::bigint, $5::bigint, $6::bytea, $7::bigint)";
+
+// ---- Commits ----
+
+inline constexpr const char* kCheckTurns =
+    "SELECT check_turns($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::boolean[],"
+    " $7::text[])";
+inline constexpr const char* kFinishWork = "SELECT finish_work($1::bigint[], $2::bigint[], $3::bigint[])";
+inline constexpr const char* kConsumeMessages =
+    "DELETE FROM messages m USING unnest($1::bigint[], $2::bigint[]) c(id, key) WHERE m.id = c.id AND m.key = c.key";
+inline constexpr const char* kBeginExecutions =
+    "INSERT INTO executions AS e (key, execution, pin, carry_forward, started_at)"
+    " SELECT t.key, t.execution, coalesce(t.pin, CASE WHEN t.execution = i.execution THEN i.pin END), t.carry, now_ms()"
+    " FROM unnest($1::bigint[], $2::bigint[], $3::boolean[], $4::text[], $5::bigint[])"
+    " t(key, execution, started, pin, carry) JOIN instances i ON i.key = t.key"
+    " WHERE t.started OR t.execution > i.execution"
+    " ON CONFLICT (key, execution) DO UPDATE SET pin = coalesce(excluded.pin, e.pin),"
+    " carry_forward = excluded.carry_forward";
+inline constexpr const char* kInsertHistory =
+    "INSERT INTO history(key, execution, first_event, events, body_bytes, data)"
+    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[])";
+inline constexpr const char* kChangeCustomStatuses =
+    "INSERT INTO custom_statuses AS s (key, value, version) SELECT t.key, t.value, 1"
+    " FROM unnest($1::bigint[], $2::bytea[]) t(key, value)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = s.version + 1";
+inline constexpr const char* kClearValues = "SELECT clear_values($1::bigint[])";
+inline constexpr const char* kChangeValues =
+    "INSERT INTO key_value_changes(key, name, value, updated_at)"
+    " SELECT t.key, t.name, t.value, coalesce(t.updated_at, now_ms())"
+    " FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[]) t(key, name, value, updated_at)"
+    " ON CONFLICT (key, name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at";
+inline constexpr const char* kEndExecutions =
+    "UPDATE executions e SET status = t.status, output = CASE WHEN t.status <> 0 THEN t.output END,"
+    " completed_at = CASE WHEN t.status <> 0 THEN now_ms() END"
+    " FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bytea[]) t(key, execution, status, output)"
+    " WHERE e.key = t.key AND e.execution = t.execution";
+inline constexpr const char* kKeepValues = "SELECT keep_values($1::bigint[])";
+inline constexpr const char* kRefuseQueued = "SELECT refuse_queued($1::bigint[], $2::bigint[], $3::bigint[])";
+inline constexpr const char* kCancelActivities =
+    "DELETE FROM activities a USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) c(key, execution, activity_id)"
+    " WHERE a.key = c.key AND a.execution = c.execution AND a.activity_id = c.activity_id";
+inline constexpr const char* kInsertActivities =
+    "SELECT * FROM insert_activities($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[],"
+    " $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[], $12::boolean[], $13::bigint[], "
+    "$14::bigint,"
+    " $15::text[], $16::text[], $17::text, $18::bigint, $19::bigint, $20::bigint, $21::boolean, $22::bigint)";
+inline constexpr const char* kUpdateTurns =
+    "UPDATE instances i SET"
+    " name = CASE WHEN t.started THEN t.name WHEN i.created_at IS NOT NULL THEN i.name ELSE coalesce("
+    "  (SELECT m.name FROM messages m WHERE m.key = i.key AND m.kind IN (1, 2) ORDER BY m.visible_at, m.id LIMIT 1),"
+    "  i.name) END,"
+    " version = CASE WHEN t.started THEN t.version ELSE i.version END,"
+    " parent = CASE WHEN t.started THEN coalesce(i.parent, t.parent) ELSE i.parent END,"
+    " pin = coalesce(t.pin, CASE WHEN t.execution = i.execution THEN i.pin END),"
+    " created_at = CASE WHEN t.started THEN coalesce(i.created_at, now_ms()) ELSE i.created_at END,"
+    " incarnation = CASE WHEN t.started AND i.created_at IS NULL THEN t.commit_id ELSE i.incarnation END,"
+    " status = coalesce(t.status, CASE WHEN t.execution = i.execution THEN i.status ELSE 0 END),"
+    " completed_at = CASE WHEN t.status <> 0 THEN now_ms()"
+    "  WHEN t.status IS NULL AND t.execution = i.execution THEN i.completed_at END,"
+    " execution = t.execution,"
+    " last_event = CASE WHEN t.last_event > 0 THEN t.last_event WHEN t.execution = i.execution THEN i.last_event"
+    "  ELSE 0 END,"
+    " commit_id = t.commit_id,"
+    " updated_at = CASE WHEN t.started OR i.created_at IS NOT NULL THEN now_ms() ELSE i.updated_at END,"
+    " attempts = 0, not_before = NULL,"
+    " token = CASE WHEN t.keep IS NOT NULL THEN i.token END, holder = t.owner,"
+    " locked_until = CASE WHEN t.keep IS NULL THEN NULL"
+    "  WHEN i.locked_until - now_ms() < t.keep / 2 THEN later(now_ms(), t.keep) ELSE i.locked_until END,"
+    " (ready_at, held_ready_at, sweep_at) = (SELECT s.ready_at, s.held_ready_at, s.sweep_at FROM schedule_of("
+    "  i.key, t.started OR i.created_at IS NOT NULL, NULL,"
+    "  CASE WHEN t.keep IS NULL THEN NULL"
+    "   WHEN i.locked_until - now_ms() < t.keep / 2 THEN later(now_ms(), t.keep) ELSE i.locked_until END,"
+    "  t.owner, $13::bigint) s)"
+    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::smallint[],"
+    " $8::boolean[], $9::text[], $10::text[], $11::text[], $12::text[])"
+    " t(key, commit_id, execution, last_event, keep, owner, status, started, name, version, parent, pin)"
+    " WHERE i.key = t.key"
+    " RETURNING i.key, i.id, i.locked_until,"
+    " coalesce(CASE WHEN i.holder IS NULL THEN i.ready_at ELSE i.held_ready_at END <= now_ms(), false), now_ms()";
+inline constexpr const char* kForgetEmpty = "SELECT forget_empty($1::bigint[])";
+// What a commit that was refused met.
+inline constexpr const char* kLookAtTurn =
+    "SELECT i.id, i.created_at IS NOT NULL, i.execution, i.last_event, i.commit_id, i.token, i.locked_until, i.holder,"
+    " i.held_ready_at, i.ready_at, now_ms() FROM instances i WHERE i.key = $1::bigint";
+
+// ---- The worker queue ----
+
+inline constexpr const char* kFetchActivities =
+    "SELECT * FROM fetch_activities($1::bigint, $2::bigint, $3::bigint, $4::text[], $5::text[], $6::text, $7::bigint,"
+    " $8::bigint, $9::bigint, $10::boolean)";
+inline constexpr const char* kRemoveWork = "SELECT remove_work($1::bigint[], $2::bigint[], $3::text[])";
+inline constexpr const char* kEnqueueActivity =
+    "INSERT INTO activities(key, execution, activity_id, name, lane, session, ready_at, scheduled_at, expires_at,"
+    " start_to_close, schedule_to_start, heartbeat, body)"
+    " SELECT i.key, $2::bigint, $3::bigint, $4::text, $5::text, $6::text, coalesce($7::bigint, now_ms()), now_ms(),"
+    " later(now_ms(), $9::bigint), $8::bigint, $9::bigint, $10::bigint, $11::bytea FROM instances i WHERE i.id = "
+    "$1::text";
+inline constexpr const char* kRescheduleById =
+    "SELECT reschedule(array_agg(i.key), $2::bigint) FROM unnest($1::text[]) t(id) JOIN instances i ON i.id = t.id";
+inline constexpr const char* kLookAtWork =
+    "SELECT i.id, a.activity_id FROM activities a JOIN instances i ON i.key = a.key"
+    " WHERE a.id = $1::bigint AND a.token = $2::bigint AND a.ready_at > now_ms()";
+inline constexpr const char* kAbandonWork =
+    "UPDATE activities a SET token = NULL, ready_at = later(now_ms(), w.delay),"
+    " attempts = CASE WHEN w.ignore_attempt THEN greatest(a.attempts - 1, 0) ELSE a.attempts END,"
+    " expires_at = CASE WHEN w.ignore_attempt AND a.attempts <= 1 OR a.attempts = 0"
+    "  THEN later(a.scheduled_at, a.schedule_to_start) ELSE a.expires_at END"
+    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[]) w(id, secret, delay, ignore_attempt)"
+    " WHERE a.id = w.id AND a.token = w.secret";
+inline constexpr const char* kRenewWork =
+    "SELECT * FROM renew_work($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])";
+inline constexpr const char* kRenewSessions =
+    "WITH renewed AS (UPDATE sessions s SET locked_until = later(now_ms(), $2::bigint)"
+    " WHERE s.owner = ANY($1::text[]) AND s.locked_until > now_ms() AND s.last_use > now_ms() - $3::bigint RETURNING 1)"
+    " SELECT count(*) FROM renewed";
+inline constexpr const char* kCleanUpSessions =
+    "WITH gone AS (DELETE FROM sessions s WHERE s.locked_until <= now_ms() AND NOT EXISTS"
+    " (SELECT 1 FROM activities a WHERE a.session = s.session) RETURNING 1) SELECT count(*) FROM gone";
+
+// ---- Waiting ----
+
+inline constexpr const char* kAnnounceWaiter =
+    "SELECT announce_waiter($1::bigint, $2::bigint, $3::bigint, $4::bigint, $5::bigint)";
+inline constexpr const char* kLookForInstances =
+    "SELECT * FROM look_for_instances($1::text, $2::text[], $3::text[], $4::text[], $5::bigint, $6::boolean)";
+inline constexpr const char* kLookForActivities =
+    "SELECT * FROM look_for_activities($1::text[], $2::text[], $3::text, $4::bigint, $5::bigint, $6::boolean)";
+inline constexpr const char* kWakeWaiters =
+    "SELECT wake_waiters($1::bigint, $2::text, $3::boolean, $4::boolean, $5::bigint)";
+inline constexpr const char* kPollForWaiter =
+    "SELECT * FROM poll_for_waiter($1::bigint, $2::bigint, $3::bigint, $4::bigint, $5::bigint)";
+// Status 0 runs, and 5, continued as new, goes on as long as the continuation is queued.
+inline constexpr const char* kHasChanged =
+    "SELECT now_ms(), EXISTS (SELECT 1 FROM instances i WHERE i.id = $1::text AND i.created_at IS NOT NULL AND ("
+    " ($2::boolean AND i.status <> 0 AND NOT (i.status = 5 AND EXISTS"
+    "  (SELECT 1 FROM messages m WHERE m.key = i.key AND m.kind IN (1, 2))))"
+    " OR EXISTS (SELECT 1 FROM custom_statuses s WHERE s.key = i.key AND s.version > $3::bigint)"
+    " OR EXISTS (SELECT 1 FROM key_value_changes c WHERE c.key = i.key AND c.name = $4::bytea AND c.value IS NOT NULL)"
+    " OR EXISTS (SELECT 1 FROM key_values v WHERE v.key = i.key AND v.name = $4::bytea AND NOT EXISTS"
+    "  (SELECT 1 FROM key_value_changes c WHERE c.key = v.key AND c.name = v.name))))";
+inline constexpr const char* kNow = "SELECT now_ms()";
+
+}  // namespace perdure::postgres::sql

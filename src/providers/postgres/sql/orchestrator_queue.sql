@@ -1,0 +1,206 @@
+-- The orchestrator queue: locked instances out. (Messages come in by plain statements.)
+
+-- Drops what has collected for instances that never started.
+CREATE FUNCTION sweep_orphans(most bigint, retention bigint)
+  RETURNS TABLE(instance text, dropped bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  orphan record;
+BEGIN
+  FOR orphan IN
+    SELECT i.key, i.id FROM instances i WHERE i.sweep_at <= now_ms() ORDER BY i.sweep_at, i.key LIMIT most
+    FOR UPDATE SKIP LOCKED
+  LOOP
+    -- Messages of a queue go at once, the others when their time is over.
+    WITH gone AS (DELETE FROM messages m WHERE m.key = orphan.key AND m.kind = 7 RETURNING 1)
+    SELECT count(*) INTO dropped FROM gone;
+    PERFORM reschedule(ARRAY[orphan.key], retention);
+    IF EXISTS (SELECT 1 FROM instances i WHERE i.key = orphan.key AND i.sweep_at <= now_ms()) THEN
+      WITH gone AS (DELETE FROM messages m WHERE m.key = orphan.key RETURNING 1)
+      SELECT dropped + count(*) INTO dropped FROM gone;
+      PERFORM reschedule(ARRAY[orphan.key], retention);
+    END IF;
+    PERFORM forget_empty(ARRAY[orphan.key]);
+    instance := orphan.id;
+    IF dropped > 0 THEN RETURN NEXT; END IF;
+  END LOOP;
+END $$;
+
+-- Whether a node with this filter would find an instance now.
+CREATE FUNCTION instance_is_waiting(
+    fetching_owner text, names text[], oldest text[], newest text[], suspect_from bigint, admit_suspects boolean)
+  RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  moment CONSTANT bigint := now_ms();
+BEGIN
+  RETURN EXISTS (
+    SELECT 1 FROM instances i
+    WHERE i.ready_at <= moment AND (admit_suspects OR i.attempts < suspect_from)
+      AND (cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
+      AND (cardinality(oldest) = 0 OR i.pin IS NULL
+           OR EXISTS (SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high)))
+    OR (fetching_owner <> '' AND EXISTS (
+      SELECT 1 FROM instances i
+      WHERE i.holder = fetching_owner AND i.held_ready_at <= moment AND i.locked_until > moment
+        AND (admit_suspects OR i.attempts < suspect_from)
+        AND (cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
+        AND (cardinality(oldest) = 0 OR i.pin IS NULL
+             OR EXISTS (SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))));
+END $$;
+
+-- Locks up to `most` instances in the order of their readiness, and answers their keys in that order. What another
+-- transaction has in hand is passed over: there is always a next candidate. A suspect is taken alone.
+CREATE FUNCTION lock_ready_instances(
+    most bigint, lock_timeout bigint, secret bigint, fetching_owner text, names text[], oldest text[], newest text[],
+    suspect_from bigint, admit_suspects boolean)
+  RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  moment CONSTANT bigint := now_ms();
+  locked_to CONSTANT bigint := later(moment, lock_timeout);
+  attempts_below bigint := CASE WHEN admit_suspects THEN 9223372036854775807 ELSE suspect_from END;
+  taken bigint[];
+  tried bigint[];
+BEGIN
+  LOOP
+    SELECT array_agg(c.key ORDER BY c.due, c.key), array_agg(c.attempts ORDER BY c.due, c.key) INTO taken, tried
+    FROM (
+      SELECT * FROM (
+        SELECT i.key, i.attempts, i.ready_at AS due FROM instances i
+        WHERE i.ready_at <= moment AND i.attempts < attempts_below
+          AND (cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
+          AND (cardinality(oldest) = 0 OR i.pin IS NULL
+               OR EXISTS (SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))
+        ORDER BY i.ready_at, i.key LIMIT most FOR UPDATE SKIP LOCKED) ready
+      UNION ALL
+      SELECT * FROM (
+        SELECT i.key, i.attempts, i.held_ready_at AS due FROM instances i
+        WHERE fetching_owner <> '' AND i.holder = fetching_owner AND i.held_ready_at <= moment
+          AND i.locked_until > moment AND i.attempts < attempts_below
+          AND (cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
+          AND (cardinality(oldest) = 0 OR i.pin IS NULL
+               OR EXISTS (SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))
+        ORDER BY i.held_ready_at, i.key LIMIT most FOR UPDATE SKIP LOCKED) held
+      ORDER BY due, key LIMIT most) c;
+    EXIT WHEN taken IS NULL OR attempts_below = suspect_from OR NOT suspect_from <= ANY(tried);
+    IF tried[1] >= suspect_from THEN
+      taken := taken[1:1];
+      EXIT;
+    END IF;
+    attempts_below := suspect_from;  -- again, without those that do not come first
+  END LOOP;
+  UPDATE instances i
+  SET token = secret, locked_until = locked_to, holder = NULL, held_ready_at = NULL, ready_at = locked_to,
+      attempts = i.attempts + 1
+  WHERE i.key = ANY(taken);
+  RETURN taken;
+END $$;
+
+-- The first row is the time, in `attempts`; then come orphans with what was dropped, in `attempts` too and without a
+-- key; then the instances. Messages are read in a statement behind the one that locks: an older view of them could show
+-- what somebody else has consumed.
+CREATE FUNCTION fetch_instances(
+    most bigint, lock_timeout bigint, secret bigint, fetching_owner text, names text[], oldest text[], newest text[],
+    suspect_from bigint, admit_suspects boolean, with_history boolean, max_messages bigint, max_bytes bigint,
+    retention bigint)
+  RETURNS TABLE(
+    key bigint, id text, attempts bigint, locked_until bigint, is_instance boolean, name text, version text, parent text,
+    status smallint, pin text, incarnation bigint, execution bigint, last_event bigint,
+    message_ids bigint[], kinds smallint[], executions bigint[], message_names text[], visible bigint[], bodies bytea[],
+    first_events bigint[], event_counts bigint[], event_data bytea[],
+    value_names bytea[], value_data bytea[], value_times bigint[])
+  LANGUAGE plpgsql ROWS 10 AS $$
+#variable_conflict use_column
+DECLARE
+  moment CONSTANT bigint := now_ms();
+  taken bigint[];
+BEGIN
+  attempts := moment;
+  RETURN NEXT;
+  IF EXISTS (SELECT 1 FROM instances i WHERE i.sweep_at <= moment) THEN
+    FOR id, attempts IN SELECT s.instance, s.dropped FROM sweep_orphans(64, retention) s LOOP
+      RETURN NEXT;
+    END LOOP;
+  END IF;
+  IF most = 0 THEN RETURN; END IF;
+  -- Whoever lost all races looks again: what has come since then is visible only to a new statement.
+  FOR tries IN 1 .. 5 LOOP
+    taken := lock_ready_instances(most, lock_timeout, secret, fetching_owner, names, oldest, newest, suspect_from,
+                                  admit_suspects);
+    EXIT WHEN taken IS NOT NULL
+      OR NOT instance_is_waiting(fetching_owner, names, oldest, newest, suspect_from, admit_suspects);
+  END LOOP;
+  IF taken IS NULL THEN RETURN; END IF;
+  RETURN QUERY
+    SELECT i.key, i.id, i.attempts, i.locked_until, i.created_at IS NOT NULL, i.name, i.version, i.parent, i.status, i.pin,
+           i.incarnation, i.execution, i.last_event, q.ids, q.kinds, q.executions, q.names, q.visible, q.bodies,
+           h.first_events, h.counts, h.data, v.names, v.data, v.times
+    FROM unnest(taken) WITH ORDINALITY t(key, place)
+    JOIN instances i ON i.key = t.key
+    CROSS JOIN LATERAL (
+      SELECT array_agg(m.id ORDER BY m.place) AS ids, array_agg(m.kind ORDER BY m.place) AS kinds,
+             array_agg(m.execution ORDER BY m.place) AS executions, array_agg(m.name ORDER BY m.place) AS names,
+             array_agg(m.visible_at ORDER BY m.place) AS visible, array_agg(m.body ORDER BY m.place) AS bodies
+      FROM (
+        SELECT b.*, row_number() OVER delivery AS place, sum(octet_length(b.body)) OVER delivery AS bytes
+        FROM (
+          (SELECT m.*, 0 AS rank FROM messages m
+           WHERE m.key = i.key AND m.visible_at <= moment AND m.kind IN (1, 2)
+           ORDER BY m.visible_at, m.id LIMIT max_messages)
+          UNION ALL
+          (SELECT m.*, 1 FROM messages m
+           WHERE m.key = i.key AND m.visible_at <= moment AND m.kind NOT IN (1, 2)
+           ORDER BY m.visible_at, m.id LIMIT max_messages)) b
+        WINDOW delivery AS (ORDER BY b.rank, b.visible_at, b.id)) m
+      WHERE m.place = 1 OR (m.place <= max_messages AND m.bytes <= max_bytes)) q
+    LEFT JOIN LATERAL (
+      SELECT array_agg(e.first_event ORDER BY e.first_event) AS first_events,
+             array_agg(e.events ORDER BY e.first_event) AS counts, array_agg(e.data ORDER BY e.first_event) AS data
+      FROM history e WHERE with_history AND e.key = i.key AND e.execution = i.execution) h ON true
+    LEFT JOIN LATERAL (
+      SELECT array_agg(k.name ORDER BY k.name) AS names, array_agg(k.value ORDER BY k.name) AS data,
+             array_agg(k.updated_at ORDER BY k.name) AS times
+      FROM key_values k WHERE with_history AND k.key = i.key) v ON true
+    ORDER BY t.place;
+END $$;
+
+-- Answers which of these locks there were. One that expired but that nobody overtook will do.
+CREATE FUNCTION abandon_instances(
+    row_keys bigint[], secrets bigint[], delays bigint[], ignore_attempts boolean[], retention bigint)
+  RETURNS TABLE(key bigint, secret bigint) LANGUAGE plpgsql ROWS 10 AS $$
+#variable_conflict use_column
+DECLARE
+  given_back bigint[];
+  tokens bigint[];
+BEGIN
+  SELECT array_agg(l.key), array_agg(l.token) INTO given_back, tokens FROM (
+    SELECT i.key, i.token FROM unnest(row_keys, secrets) a(key, secret)
+    JOIN instances i ON i.key = a.key AND i.token = a.secret
+    ORDER BY i.key FOR UPDATE OF i) l;
+  IF given_back IS NULL THEN RETURN; END IF;
+  UPDATE instances i
+  SET token = NULL, holder = NULL, locked_until = NULL,
+      not_before = CASE WHEN a.delay > 0 THEN later(now_ms(), a.delay) END,
+      attempts = CASE WHEN a.ignore_attempt THEN greatest(i.attempts - 1, 0) ELSE i.attempts END
+  FROM unnest(row_keys, secrets, delays, ignore_attempts) a(key, secret, delay, ignore_attempt)
+  WHERE i.key = a.key AND i.token = a.secret;
+  PERFORM reschedule(given_back, retention);
+  PERFORM forget_empty(given_back);
+  RETURN QUERY SELECT * FROM unnest(given_back, tokens);
+END $$;
+
+-- Answers which of these locks hold, and until when they hold now.
+CREATE FUNCTION renew_instances(row_keys bigint[], secrets bigint[], extend_for bigint, retention bigint)
+  RETURNS TABLE(key bigint, secret bigint, locked_until bigint) LANGUAGE plpgsql ROWS 10 AS $$
+#variable_conflict use_column
+DECLARE
+  locked_to CONSTANT bigint := later(now_ms(), extend_for);
+  renewed bigint[];
+BEGIN
+  SELECT array_agg(l.key), array_agg(l.token) INTO renewed, secrets FROM (
+    SELECT i.key, i.token FROM unnest(row_keys, secrets) r(key, secret)
+    JOIN instances i ON i.key = r.key AND i.token = r.secret AND i.locked_until > now_ms()
+    ORDER BY i.key FOR UPDATE OF i) l;
+  IF renewed IS NULL THEN RETURN; END IF;
+  UPDATE instances i SET locked_until = locked_to WHERE i.key = ANY(renewed);
+  PERFORM reschedule(renewed, retention);
+  RETURN QUERY SELECT r.*, locked_to FROM unnest(renewed, secrets) r;
+END $$;

@@ -1,0 +1,84 @@
+-- When rows of `instances` are due.
+
+-- From what the row is and from its messages. One SELECT and nothing else, so that the planner writes it into the
+-- statement that uses it. An orphan is no instance, and nothing will make it one.
+CREATE FUNCTION schedule_of(
+    row_key bigint, is_instance boolean, not_before bigint, lock_ends bigint, holder text, retention bigint)
+  RETURNS TABLE(ready_at bigint, held_ready_at bigint, sweep_at bigint) LANGUAGE sql STABLE ROWS 1 AS $$
+  SELECT
+    CASE WHEN d.due IS NOT NULL THEN greatest(d.due, not_before, lock_ends) END,
+    CASE WHEN d.due IS NOT NULL AND holder IS NOT NULL THEN greatest(d.due, not_before) END,
+    CASE
+      WHEN d.due IS NOT NULL OR is_instance THEN NULL
+      WHEN EXISTS (SELECT 1 FROM messages m WHERE m.key = row_key AND m.kind = 7) THEN now_ms()
+      ELSE (SELECT later(m.visible_at, retention) FROM messages m WHERE m.key = row_key ORDER BY m.visible_at LIMIT 1)
+    END
+  FROM (
+    SELECT CASE WHEN is_instance
+      THEN (SELECT m.visible_at FROM messages m WHERE m.key = row_key ORDER BY m.visible_at LIMIT 1)
+      ELSE (SELECT m.visible_at FROM messages m WHERE m.key = row_key AND m.kind IN (1, 2) ORDER BY m.visible_at LIMIT 1)
+    END AS due
+    OFFSET 0) d
+$$;
+
+-- For rows whose other columns are right already. Whoever calls it has locked them.
+CREATE FUNCTION reschedule(row_keys bigint[], retention bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE instances i
+  SET (ready_at, held_ready_at, sweep_at) = (
+    SELECT s.ready_at, s.held_ready_at, s.sweep_at
+    FROM schedule_of(i.key, i.created_at IS NOT NULL, i.not_before,
+                     CASE WHEN i.token IS NOT NULL THEN i.locked_until END, i.holder, retention) s)
+  WHERE i.key = ANY(row_keys);
+END $$;
+
+-- A row that is no instance and has nothing queued is of no use to anybody. Answers which ones went.
+CREATE FUNCTION forget_empty(row_keys bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  forgotten bigint[];
+BEGIN
+  WITH gone AS (
+    DELETE FROM instances i
+    WHERE i.key = ANY(row_keys) AND i.created_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.key = i.key)
+      AND NOT EXISTS (SELECT 1 FROM activities a WHERE a.key = i.key)
+    RETURNING i.key)
+  SELECT coalesce(array_agg(g.key), '{}') INTO forgotten FROM gone g;
+  RETURN forgotten;
+END $$;
+
+-- Makes rows for ids that have none, and locks all of them and those of `also`: in one order for everybody, so that
+-- nobody waits in a circle. A new row is swept unless its maker schedules it. While we wait for a row, others may forget
+-- it; then there is another round.
+CREATE FUNCTION lock_or_make_instances(wanted text[], also bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  wanted_rows bigint;
+  locked_rows bigint;
+BEGIN
+  SELECT count(DISTINCT w.id) INTO wanted_rows FROM unnest(wanted) w(id);
+  LOOP
+    -- Numbered as they were named, inserted as they sort.
+    WITH numbered AS MATERIALIZED (
+      SELECT m.id, nextval('instances_key_seq') AS key FROM (
+        SELECT w.id, min(w.place) AS place FROM unnest(wanted) WITH ORDINALITY w(id, place)
+        WHERE NOT EXISTS (SELECT 1 FROM instances i WHERE i.id = w.id) GROUP BY w.id ORDER BY place OFFSET 0) m)
+    INSERT INTO instances(key, id, sweep_at) OVERRIDING SYSTEM VALUE
+    SELECT n.key, n.id, now_ms() FROM numbered n ORDER BY n.id COLLATE "C"
+    ON CONFLICT DO NOTHING;
+    SELECT count(*) FILTER (WHERE locked.is_wanted) INTO locked_rows FROM (
+      SELECT i.key, k.is_wanted
+      FROM (SELECT c.key, bool_or(c.is_wanted) AS is_wanted
+            FROM (SELECT i.key, true AS is_wanted FROM unnest(wanted) w(id) JOIN instances i ON i.id = w.id
+                  UNION ALL SELECT a.key, false FROM unnest(also) a(key)) c
+            GROUP BY c.key) k
+      JOIN instances i ON i.key = k.key
+      ORDER BY i.key FOR UPDATE OF i) locked;
+    EXIT WHEN locked_rows = wanted_rows;
+  END LOOP;
+END $$;
+
+-- Locks rows, in the order of everybody.
+CREATE FUNCTION lock_instances(row_keys bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM instances i WHERE i.key = ANY(row_keys) ORDER BY i.key FOR UPDATE;
+END $$;

@@ -1,0 +1,97 @@
+// Waiting for work, and for an instance to change.
+#include <algorithm>
+
+#include "providers/postgres/messages.h"
+#include "providers/postgres/postgres_store.h"
+#include "providers/postgres/sql.h"
+#include "providers/postgres/versions.h"
+
+namespace perdure::postgres {
+
+namespace {
+
+Call look_for(const OrchestrationFetch& fetch) {
+  List oldest = texts();
+  List newest = texts();
+  for (const VersionRange& range : fetch.filter.engine_versions) {
+    oldest.add(sortable(range.min));
+    newest.add(sortable(range.max));
+  }
+  return {sql::kLookForInstances, Parameters(fetch.owner, texts(fetch.filter.orchestrations), oldest, newest,
+                                             std::int64_t{fetch.suspects.from_attempts}, fetch.suspects.admit)};
+}
+
+Call look_for(const WorkFetch& fetch) {
+  std::optional<std::string> owner;
+  std::optional<std::int64_t> max_sessions;
+  if (fetch.session) {
+    owner = fetch.session->owner;
+    max_sessions = bounded(fetch.session->max_sessions);
+  }
+  return {sql::kLookForActivities, Parameters(lanes_of(fetch.tags), texts(fetch.filter.activities), owner, max_sessions,
+                                              std::int64_t{fetch.suspects.from_attempts}, fetch.suspects.admit)};
+}
+
+Milliseconds between(Timestamp from, Timestamp to) {
+  // Deadlines of "never" must not wrap.
+  if (to <= from) return Milliseconds(0);
+  return from.time_since_epoch().count() < 0 ? Milliseconds::max() : to - from;
+}
+
+}  // namespace
+
+ProviderResult<bool> PostgresStore::wait_for_work(const WorkWait& wait, Timestamp deadline) {
+  std::vector<Call> calls;
+  const bool instances = wait.orchestrations && wait.orchestrations->limit > 0;
+  const bool activities = wait.activities && wait.activities->limit > 0;
+  if (instances) calls.push_back(look_for(*wait.orchestrations));
+  if (activities) calls.push_back(look_for(*wait.activities));
+  if (calls.empty()) calls.push_back({sql::kNow, {}});
+  std::optional<PostgresError> error;
+  const bool found = waker_->wait(
+      {.instances = instances, .activities = activities},
+      [&] {
+        Waker::Look look;
+        try {
+          for (const Rows& rows : pool_.run(calls, Repeat::kIfLost)) {
+            const Timestamp now = pool_.see(rows.time(0, 0));
+            look.until_deadline = between(now, deadline);
+            if (!instances && !activities) continue;
+            look.satisfied = look.satisfied || rows.boolean(0, 1);
+            if (const std::optional<Timestamp> again = rows.optional_time(0, 2)) {
+              const Milliseconds left = between(now, *again);
+              look.until_change = std::min(look.until_change.value_or(left), left);
+            }
+          }
+        } catch (const PostgresError& failure) {
+          error = failure;
+          look.satisfied = true;
+        }
+        return look;
+      },
+      wait.stop);
+  if (error) return as_provider_error(*error);
+  return found;
+}
+
+ProviderResult<bool> PostgresStore::wait_for_change(const std::string& instance, const InstanceChange& change,
+                                                    Timestamp deadline) {
+  const Parameters parameters(instance, change.ended, change.custom_status_after, change.key_value);
+  std::optional<PostgresError> error;
+  const bool found = waker_->wait({.groups = change_group(instance)}, [&] {
+    Waker::Look look;
+    try {
+      const Rows rows = pool_.run(sql::kHasChanged, parameters, Repeat::kIfLost);
+      look.until_deadline = between(pool_.see(rows.time(0, 0)), deadline);
+      look.satisfied = rows.boolean(0, 1);
+    } catch (const PostgresError& failure) {
+      error = failure;
+      look.satisfied = true;
+    }
+    return look;
+  });
+  if (error) return as_provider_error(*error);
+  return found;
+}
+
+}  // namespace perdure::postgres

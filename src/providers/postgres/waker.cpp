@@ -1,0 +1,322 @@
+#include "providers/postgres/waker.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "providers/postgres/sql.h"
+
+namespace perdure::postgres {
+
+namespace {
+
+// How often the thread polls before an announcement would end.
+constexpr int kPollsPerAnnouncement = 3;
+
+// Anything may have changed: what a test sends that has moved the clock.
+constexpr std::string_view kEverything = "all";
+
+// "ia:17": what has come, and the groups of instances.
+Topics read_topics(std::string_view payload) {
+  Topics topics;
+  const std::size_t colon = payload.find(':');
+  topics.instances = payload.substr(0, colon).find('i') != std::string_view::npos;
+  topics.activities = payload.substr(0, colon).find('a') != std::string_view::npos;
+  if (colon == std::string_view::npos) return topics;
+  std::int64_t groups = 0;
+  const std::string_view number = payload.substr(colon + 1);
+  std::from_chars(number.data(), number.data() + number.size(), groups);
+  topics.groups = static_cast<std::uint64_t>(groups);
+  return topics;
+}
+
+template <class Each>
+void for_each_group(std::uint64_t groups, const Each& each) {
+  for (; groups != 0; groups &= groups - 1) each(static_cast<std::size_t>(std::countr_zero(groups)));
+}
+
+std::int64_t random_id() {
+  std::random_device device;
+  return static_cast<std::int64_t>((std::uint64_t{device()} << 31U) ^ device());
+}
+
+}  // namespace
+
+std::uint64_t change_group(std::string_view instance) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const char letter : instance) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
+  return std::uint64_t{1} << (hash % 64);
+}
+
+std::string channel_of(const std::string& schema) {
+  return "perdure:" + schema;
+}
+
+Waker::Waker(Pool& pool, Options options)
+    : pool_(pool), options_(std::move(options)), id_(random_id()), channel_(channel_of(pool.options().schema)) {
+  if (::pipe2(pipe_.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
+    throw PostgresError("53000", std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  try {
+    connection_ = listen(pool_);
+    thread_ = std::thread([this] { work(); });
+  } catch (...) {
+    ::close(pipe_[0]);
+    ::close(pipe_[1]);
+    throw;
+  }
+}
+
+Waker::~Waker() {
+  {
+    const std::scoped_lock guard(mutex_);
+    stopping_ = true;
+  }
+  rouse();
+  thread_.join();
+  ::close(pipe_[0]);
+  ::close(pipe_[1]);
+}
+
+std::unique_ptr<Connection> Waker::listen(const Pool& pool) {
+  auto connection = std::make_unique<Connection>(pool.options());
+  connection->execute("LISTEN " + connection->quoted_name(channel_of(pool.options().schema)));
+  return connection;
+}
+
+// ---- For those who wait ----
+
+void Waker::changed(const Topics& topics) {
+  if (!topics.any()) return;
+  {
+    const std::scoped_lock guard(mutex_);
+    note(topics);
+    to_tell_ |= topics;
+  }
+  changed_.notify_all();
+  rouse();
+}
+
+void Waker::interrupt() noexcept {
+  {
+    const std::scoped_lock guard(mutex_);
+    ++interrupts_;
+  }
+  changed_.notify_all();
+}
+
+bool Waker::wait(const Topics& wanted, const std::function<Look()>& look, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t interrupts = interrupts_;
+  const auto interrupted = [&] { return interrupts_ != interrupts || stop.stop_requested(); };
+  count_waiter(wanted, 1);
+  if (!is_announced(wanted)) {
+    lock.unlock();
+    announce(wanted);
+    lock.lock();
+  }
+  bool satisfied = false;
+  for (;;) {
+    // Counted before the look, so that a change during it is not missed.
+    const std::uint64_t seen = changes_seen(wanted);
+    lock.unlock();
+    const Look answer = look();
+    lock.lock();
+    satisfied = answer.satisfied;
+    if (satisfied || interrupted() || answer.until_deadline.count() <= 0) break;
+    Milliseconds patience = answer.until_deadline;
+    if (answer.until_change) patience = std::min(patience, std::max(*answer.until_change, Milliseconds(1)));
+    const Time until = std::chrono::steady_clock::now() + std::min<Milliseconds>(patience, std::chrono::hours(1));
+    changed_.wait_until(lock, until, [&] { return changes_seen(wanted) != seen || interrupted(); });
+    if (interrupted()) break;
+  }
+  count_waiter(wanted, -1);
+  return satisfied;
+}
+
+void Waker::count_waiter(const Topics& wanted, int by) noexcept {
+  const auto step = static_cast<std::size_t>(by);  // wraps, and wraps back
+  if (wanted.instances) waiters_.instances += step;
+  if (wanted.activities) waiters_.activities += step;
+  for_each_group(wanted.groups, [&](std::size_t group) { waiters_.groups[group] += step; });
+}
+
+Topics Waker::wanted_now() const noexcept {
+  Topics wanted{.instances = waiters_.instances > 0, .activities = waiters_.activities > 0};
+  for (std::size_t group = 0; group < waiters_.groups.size(); ++group) {
+    if (waiters_.groups[group] > 0) wanted.groups |= std::uint64_t{1} << group;
+  }
+  return wanted;
+}
+
+std::uint64_t Waker::changes_seen(const Topics& wanted) const noexcept {
+  std::uint64_t changes = 0;
+  if (wanted.instances) changes += instance_changes_;
+  if (wanted.activities) changes += activity_changes_;
+  for_each_group(wanted.groups, [&](std::size_t group) { changes += group_changes_[group]; });
+  return changes;
+}
+
+void Waker::note(const Topics& topics) noexcept {
+  if (topics.instances) ++instance_changes_;
+  if (topics.activities) ++activity_changes_;
+  for_each_group(topics.groups, [this](std::size_t group) { ++group_changes_[group]; });
+}
+
+void Waker::note_everything() noexcept {
+  {
+    const std::scoped_lock guard(mutex_);
+    note({.instances = true, .activities = true, .groups = ~std::uint64_t{0}});
+  }
+  changed_.notify_all();
+}
+
+bool Waker::is_announced(const Topics& wanted) const noexcept {
+  return announced_.covers(wanted) && std::chrono::steady_clock::now() < announced_until_;
+}
+
+Parameters Waker::announcement(const Topics& wanted) const {
+  const Milliseconds valid = options_.poll_interval * kPollsPerAnnouncement;
+  const auto if_wanted = [valid](bool is_wanted) { return is_wanted ? valid : Milliseconds(0); };
+  return Parameters(id_, if_wanted(wanted.instances), if_wanted(wanted.activities), if_wanted(wanted.groups != 0),
+                    wanted.groups);
+}
+
+// In a transaction of its own that is over before anybody looks: who commits behind it sees it.
+void Waker::announce(const Topics& wanted) {
+  const std::scoped_lock one_at_a_time(announcing_);
+  Topics all;
+  {
+    const std::scoped_lock guard(mutex_);
+    if (is_announced(wanted)) return;
+    all = wanted_now();
+    all |= announced_;  // others may come back, and an announcement costs more than a notification in vain
+  }
+  const Time at = std::chrono::steady_clock::now();
+  try {
+    static_cast<void>(pool_.run(sql::kAnnounceWaiter, announcement(all), Repeat::kIfLost));
+    announced(all, at);
+  } catch (const PostgresError&) {
+    // Whoever waits looks next, and is told.
+  }
+}
+
+void Waker::announced(const Topics& topics, Time at) {
+  const std::scoped_lock guard(mutex_);
+  announced_ = topics;
+  announced_until_ = at + options_.poll_interval * (kPollsPerAnnouncement - 1);
+}
+
+// ---- The thread ----
+
+void Waker::rouse() noexcept {
+  const char byte = 0;
+  // A full pipe wakes as well.
+  static_cast<void>(!::write(pipe_[1], &byte, 1));
+}
+
+void Waker::work() {
+  bool reported = false;
+  for (;;) {
+    try {
+      if (!connection_) {
+        connection_ = listen(pool_);
+        note_everything();  // who knows what was missed
+      }
+      if (std::exchange(reported, false)) options_.logger.info("the store wakes its waiters again");
+      serve(*connection_);
+      return;
+    } catch (const PostgresError& error) {
+      connection_.reset();
+      if (!std::exchange(reported, true)) {
+        options_.logger.warn("the connection that wakes waiters is lost; they look for themselves until it is back",
+                             {{"error", as_provider_error(error).message()}});
+      }
+    }
+    note_everything();
+    sleep_until(std::chrono::steady_clock::now() + options_.poll_interval_without_wake_ups, -1);
+    const std::scoped_lock guard(mutex_);
+    if (stopping_) return;
+    to_tell_ = {};  // nobody can be told; they look for themselves as well
+  }
+}
+
+void Waker::serve(Connection& connection) {
+  Time next_poll = std::chrono::steady_clock::now() + options_.poll_interval;
+  for (;;) {
+    sleep_until(next_poll, connection.socket());
+    {
+      const std::scoped_lock guard(mutex_);
+      if (stopping_) return;
+    }
+    tell_others(connection);
+    hear(connection);
+    if (std::chrono::steady_clock::now() >= next_poll) {
+      poll_store(connection);
+      next_poll = std::chrono::steady_clock::now() + options_.poll_interval;
+    }
+  }
+}
+
+void Waker::sleep_until(Time time, int server_socket) {
+  std::array<pollfd, 2> sources = {pollfd{.fd = pipe_[0], .events = POLLIN, .revents = 0},
+                                   pollfd{.fd = server_socket, .events = POLLIN, .revents = 0}};
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - std::chrono::steady_clock::now());
+  ::poll(sources.data(), server_socket < 0 ? 1 : 2,
+         static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000)));
+  std::array<char, 64> bytes{};
+  while (::read(pipe_[0], bytes.data(), bytes.size()) > 0) {
+  }
+}
+
+void Waker::tell_others(Connection& connection) {
+  Topics topics;
+  {
+    const std::scoped_lock guard(mutex_);
+    topics = std::exchange(to_tell_, {});
+  }
+  if (!topics.any()) return;
+  connection.run(sql::kWakeWaiters, Parameters(id_, channel_, topics.instances, topics.activities, topics.groups));
+}
+
+void Waker::hear(Connection& connection) {
+  for (const std::string& payload : connection.notifications()) {
+    if (payload == kEverything) {
+      note_everything();
+      continue;
+    }
+    {
+      const std::scoped_lock guard(mutex_);
+      note(read_topics(payload));
+    }
+    changed_.notify_all();
+  }
+}
+
+void Waker::poll_store(Connection& connection) {
+  const std::scoped_lock one_at_a_time(announcing_);
+  Topics wanted;
+  {
+    const std::scoped_lock guard(mutex_);
+    wanted = wanted_now();
+  }
+  if (!wanted.any()) return;
+  const Time at = std::chrono::steady_clock::now();
+  const Rows due = connection.run(sql::kPollForWaiter, announcement(wanted));
+  announced(wanted, at);
+  {
+    const std::scoped_lock guard(mutex_);
+    note({.instances = due.boolean(0, 0), .activities = due.boolean(0, 1), .groups = wanted.groups});
+  }
+  changed_.notify_all();
+}
+
+}  // namespace perdure::postgres

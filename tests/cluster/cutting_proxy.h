@@ -1,0 +1,44 @@
+// CuttingProxy: a TCP proxy that cuts connections, in the midst of a request, in the midst of its answer, or between
+// the two, when the other side has done what it was asked for and nobody will ever hear of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace perdure::test {
+
+class CuttingProxy {
+ public:
+  // Listens on a free port of 127.0.0.1 and forwards to another one there, with a thread of its own. At first nothing
+  // is cut. Throws std::system_error.
+  explicit CuttingProxy(std::uint16_t target_port);
+  CuttingProxy(const CuttingProxy&) = delete;
+  CuttingProxy& operator=(const CuttingProxy&) = delete;
+  ~CuttingProxy();  // cuts what is left
+
+  [[nodiscard]] std::uint16_t port() const noexcept;
+
+  // Each of the following says how it goes on from here; new connections are taken in any case. They return at once,
+  // except cut_all().
+
+  void pass_everything();
+  // Each connection, those that are there too, is cut after so many bytes, both directions counted, a number between
+  // `low` and `high` that the seed decides.
+  void cut_after_bytes(std::uint64_t seed, std::size_t low, std::size_t high);
+  // What the target sends is lost, with this probability each time, and the connection with it. What it was sent
+  // arrives.
+  void lose_answers(std::uint64_t seed, unsigned percent);
+  // Cuts everything that is connected now. Returns when that has happened.
+  void cut_all();
+
+  [[nodiscard]] std::size_t connections() const;  // so far
+  [[nodiscard]] std::size_t cuts() const;         // so far, of all kinds
+  [[nodiscard]] std::size_t lost_answers() const;
+
+ private:
+  class Forwarder;
+  std::unique_ptr<Forwarder> forwarder_;
+};
+
+}  // namespace perdure::test

@@ -1,0 +1,174 @@
+// The check of the ledger must be able to fail: here it sees ledgers that somebody has doctored.
+#include "cluster/ledger_check.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/temporary_folder.h"
+
+namespace perdure::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+const Step kStep{"order-1", 1, 2};
+const Step kOther{"order-1::sub::3", 2, 4};
+
+LedgerEntry began(const std::string& node, const Step& step = kStep, std::uint32_t attempt = 1) {
+  return {.kind = LedgerKind::kRunBegan, .node = node, .step = step, .attempt = attempt, .what = {}};
+}
+LedgerEntry ended(const std::string& node, const Step& step = kStep, std::uint32_t attempt = 1) {
+  return {.kind = LedgerKind::kRunEnded, .node = node, .step = step, .attempt = attempt, .what = {}};
+}
+LedgerEntry disturbed(const std::string& node, const char* what) {
+  return {.kind = LedgerKind::kDisturbanceBegan, .node = node, .step = {}, .attempt = 0, .what = what};
+}
+LedgerEntry undisturbed(const std::string& node, const char* what) {
+  return {.kind = LedgerKind::kDisturbanceEnded, .node = node, .step = {}, .attempt = 0, .what = what};
+}
+
+// Both steps were asked for and completed.
+RecordedSteps both() {
+  return {.scheduled = {kStep, kOther}, .completed = {kStep, kOther}};
+}
+RecordedSteps only_first() {
+  return {.scheduled = {kStep}, .completed = {kStep}};
+}
+
+TEST(LedgerCheck, ALedgerWithoutRepetitionsIsRight) {
+  const std::vector<LedgerEntry> ledger{began("a"), began("b", kOther), ended("a"), ended("b", kOther)};
+  EXPECT_THAT(check_ledger(ledger, both()), IsEmpty());
+  EXPECT_EQ(count_repetitions(ledger), 0U);
+  EXPECT_THAT(ended_runs_by_node(ledger), ElementsAre(Pair("a", 1), Pair("b", 1)));
+}
+
+TEST(LedgerCheck, ACompletedStepThatNeverRanIsLost) {
+  EXPECT_THAT(
+      check_ledger({began("a"), ended("a")}, both()),
+      ElementsAre(HasSubstr("'order-1::sub::3', execution 2, activity 4: it is completed in its history, but it "
+                            "never ran")));
+}
+
+TEST(LedgerCheck, ACompletedStepOfWhichNoRunCameToItsEndIsLost) {
+  EXPECT_THAT(check_ledger({began("a")}, only_first()), ElementsAre(HasSubstr("no run of it came to its end")));
+}
+
+TEST(LedgerCheck, AStepThatIsNotCompletedNeedNotHaveEnded) {
+  EXPECT_THAT(check_ledger({began("a")}, {.scheduled = {kStep}, .completed = {}}), IsEmpty());
+}
+
+TEST(LedgerCheck, ARunThatNobodyAskedForIsWrong) {
+  EXPECT_THAT(check_ledger({began("a"), ended("a"), began("a", kOther), ended("a", kOther)}, only_first()),
+              ElementsAre(HasSubstr("it ran, but no history asks for it")));
+}
+
+TEST(LedgerCheck, AnEndWithoutABeginningIsWrong) {
+  EXPECT_THAT(check_ledger({began("a"), ended("a"), ended("b")}, only_first()),
+              ElementsAre(HasSubstr("a run ended that had not begun, line 3")));
+  EXPECT_THAT(check_ledger({began("a"), ended("a"), ended("a")}, only_first()),
+              ElementsAre(HasSubstr("a run ended that had not begun")));
+  EXPECT_THAT(check_ledger({undisturbed("a", kStandstill)}, {}), ElementsAre(HasSubstr("ended that had not begun")));
+}
+
+TEST(LedgerCheck, ARepetitionNeedsAReason) {
+  const std::vector<LedgerEntry> ledger{began("a"), ended("a"), began("b", kStep, 2), ended("b", kStep, 2)};
+  EXPECT_THAT(check_ledger(ledger, only_first()),
+              ElementsAre(HasSubstr("it ran twice without a reason: node a, attempt 1, line 1; then node b, attempt 2, "
+                                    "line 3")));
+  EXPECT_EQ(count_repetitions(ledger), 1U);
+}
+
+TEST(LedgerCheck, TheDeathOfTheFirstNodeBetweenThemIsAReason) {
+  EXPECT_THAT(check_ledger({began("a"), disturbed("a", kDeath), undisturbed("a", kDeath), began("b", kStep, 2),
+                            ended("b", kStep, 2)},
+                           only_first()),
+              IsEmpty());
+  // The run began while the node was being killed.
+  EXPECT_THAT(check_ledger({disturbed("a", kDeath), began("a"), undisturbed("a", kDeath), began("b", kStep, 2),
+                            ended("b", kStep, 2)},
+                           only_first()),
+              IsEmpty());
+}
+
+TEST(LedgerCheck, TheDeathOfAnotherNodeIsNone) {
+  EXPECT_THAT(check_ledger({began("a"), ended("a"), disturbed("c", kDeath), undisturbed("c", kDeath),
+                            began("b", kStep, 2), ended("b", kStep, 2)},
+                           only_first()),
+              ElementsAre(HasSubstr("without a reason")));
+  EXPECT_THAT(check_ledger({began("a"), ended("a"), disturbed("b", kDeath), began("b", kStep, 2),
+                            undisturbed("b", kDeath), ended("b", kStep, 2)},
+                           only_first()),
+              ElementsAre(HasSubstr("without a reason")))
+      << "the death of the second node is not why the first run was repeated";
+}
+
+TEST(LedgerCheck, ADeathBeforeOrBehindBothIsNone) {
+  EXPECT_THAT(check_ledger({disturbed("a", kDeath), undisturbed("a", kDeath), began("a"), ended("a"),
+                            began("b", kStep, 2), ended("b", kStep, 2)},
+                           only_first()),
+              ElementsAre(HasSubstr("without a reason")));
+  EXPECT_THAT(check_ledger({began("a"), ended("a"), began("b", kStep, 2), ended("b", kStep, 2), disturbed("a", kDeath),
+                            undisturbed("a", kDeath)},
+                           only_first()),
+              ElementsAre(HasSubstr("without a reason")));
+}
+
+TEST(LedgerCheck, OneDeathExcusesOneRepetition) {
+  EXPECT_THAT(check_ledger({began("a"), disturbed("a", kDeath), undisturbed("a", kDeath), began("b", kStep, 2),
+                            began("c", kStep, 3), ended("c", kStep, 3)},
+                           only_first()),
+              ElementsAre(HasSubstr("node b, attempt 2, line 4; then node c")));
+}
+
+TEST(LedgerCheck, ANodeThatStoodStillMayComeLate) {
+  EXPECT_THAT(check_ledger({disturbed("a", kStandstill), began("b", kStep, 2), ended("b", kStep, 2),
+                            undisturbed("a", kStandstill), began("a"), ended("a")},
+                           only_first()),
+              IsEmpty());
+  EXPECT_THAT(check_ledger({disturbed("a", kStandstill), undisturbed("a", kStandstill), began("b", kStep, 2),
+                            ended("b", kStep, 2), began("a"), ended("a")},
+                           only_first()),
+              ElementsAre(HasSubstr("without a reason")))
+      << "it went on before the other one began";
+}
+
+TEST(LedgerCheck, ALostStoreConcernsEverybody) {
+  EXPECT_THAT(check_ledger({began("a"), disturbed(kEveryNode, kLostStore), ended("a"),
+                            undisturbed(kEveryNode, kLostStore), began("b", kStep, 2), ended("b", kStep, 2)},
+                           only_first()),
+              IsEmpty());
+  EXPECT_THAT(check_ledger({disturbed(kEveryNode, kLostStore), undisturbed(kEveryNode, kLostStore), began("a"),
+                            ended("a"), began("b", kStep, 2), ended("b", kStep, 2)},
+                           only_first()),
+              ElementsAre(HasSubstr("without a reason")));
+}
+
+// ---- the file ------------------------------------------------------------------------------------------------------
+
+TEST(Ledger, WhatIsAppendedByAnybodyIsReadInOrder) {
+  const TemporaryFolder folder;
+  const Ledger one(folder.file("ledger"));
+  const Ledger other(folder.file("ledger"));
+  const std::vector<LedgerEntry> entries{began("a"), disturbed("a", kDeath), ended("b", kOther, 7),
+                                         undisturbed("a", kDeath)};
+  for (std::size_t i = 0; i < entries.size(); ++i) (i % 2 == 0 ? one : other).append(entries[i]);
+  EXPECT_EQ(one.read(), entries);
+  EXPECT_EQ(other.size(), entries.size());
+}
+
+TEST(Ledger, ALineThatIsNoneIsRefused) {
+  const std::string line = to_line(began("a"));
+  EXPECT_EQ(parse_ledger_line(line), began("a"));
+  for (const std::string& wrong : {std::string(), std::string("B a order-1 1 2"), "X" + line.substr(1),
+                                   line.substr(0, line.size() - 1) + " more", std::string("B a order-1 one 2 1 -")}) {
+    EXPECT_THROW((void)parse_ledger_line(wrong), std::runtime_error) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace perdure::test

@@ -1,0 +1,86 @@
+// The server's clock decides, whatever the clocks of the nodes say.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <perdure/perdure.h>
+#include "support/postgres_schema.h"
+
+namespace perdure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Timestamp kStart{Milliseconds(1'700'000'000'000)};
+
+MessageRecord start_of(const std::string& instance) {
+  MessageRecord start;
+  start.kind = MessageKind::kStartOrchestration;
+  start.instance = instance;
+  start.name = "Order";
+  start.body = "x";
+  return start;
+}
+
+// One that is wrong by an hour.
+RuntimeOptions wrong_by(Milliseconds offset) {
+  RuntimeOptions options;
+  options.clock = std::make_shared<ManualClock>(kStart + offset);
+  return options;
+}
+
+class PostgresClocks : public ::testing::TestWithParam<Milliseconds> {
+ protected:
+  PostgresSchema schema{kStart};
+};
+
+TEST_P(PostgresClocks, ANodeWithAWrongClockFiresNoTimerEarlyOrLate) {
+  const auto store = schema.connect();
+  Registry registry;
+  registry.add_orchestration("Timer", [](OrchestrationContext ctx) -> Orchestration<std::int64_t> {
+    const Timestamp before = ctx.utc_now();
+    co_await ctx.schedule_timer(10min);
+    co_return (ctx.utc_now() - before).count();
+  });
+  const Runtime runtime(store, registry, wrong_by(GetParam()));
+  const Client client(store);
+  client.start_orchestration("i", "Timer");
+  ASSERT_TRUE(
+      store->wait_for_change("i", {.ended = false, .custom_status_after = {}, .key_value = {}}, kStart).has_value());
+  while (client.get_orchestration_status("i").state != OrchestrationState::kRunning ||
+         store->admin()->queue_depths().value().delayed_messages == 0) {
+    std::this_thread::yield();
+  }
+  schema.advance(10min - 1ms);
+  EXPECT_EQ(client.get_orchestration_status("i").state, OrchestrationState::kRunning);
+  schema.advance(1ms);
+  const OrchestrationStatus status = client.wait_for_orchestration("i", 1min);
+  ASSERT_EQ(status.state, OrchestrationState::kCompleted);
+  EXPECT_GE(status.result<std::int64_t>(), std::chrono::milliseconds(10min).count());
+}
+
+INSTANTIATE_TEST_SUITE_P(Offsets, PostgresClocks, ::testing::Values(Milliseconds(3'600'000), Milliseconds(-3'600'000)),
+                         [](const auto& offset) { return offset.param.count() > 0 ? "AnHourAhead" : "AnHourBehind"; });
+
+TEST(PostgresTime, NeverRunsBackwardsForAProvider) {
+  PostgresSchema schema(kStart);
+  const auto store = schema.connect();
+  ASSERT_EQ(store->now(), kStart);
+  schema.advance(-5min);  // another server after a failover, or a clock that was set
+  EXPECT_EQ(store->now(), kStart);
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  OrchestrationFetch fetch;
+  fetch.lock_timeout = 1min;
+  const OrchestrationBatch batch = store->fetch_orchestration_items(fetch).value();
+  EXPECT_EQ(batch.now, kStart);
+  ASSERT_EQ(batch.items.size(), 1U);
+  EXPECT_EQ(batch.items[0].locked_until, kStart + 1min);
+  schema.advance(5min + 1ms);
+  EXPECT_EQ(store->now(), kStart + 1ms) << "the clock has caught up";
+}
+
+}  // namespace
+}  // namespace perdure::test

@@ -1,0 +1,174 @@
+// Connections that are lost, servers that restart, and commits whose answer never comes.
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <perdure/postgres_provider.h>
+#include <perdure/provider_admin.h>
+#include "support/postgres_server.h"
+#include "support/postgres_session.h"
+
+namespace perdure::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+MessageRecord start_of(const std::string& instance) {
+  MessageRecord start;
+  start.kind = MessageKind::kStartOrchestration;
+  start.instance = instance;
+  start.name = "Order";
+  start.body = "x";
+  return start;
+}
+
+TurnCommit first_turn_of(const OrchestrationItem& item, CommitId id) {
+  TurnCommit commit;
+  commit.token = item.token;
+  commit.commit_id = id;
+  commit.consumed = {item.messages.at(0).id};
+  commit.started =
+      StartedMetadata{.name = "Order", .version = {}, .parent = {}, .pinned_version = {}, .carry_forward = 0};
+  commit.events = {EventRecord{.event_id = 1, .kind = 1, .turn = 1, .time = {}, .body = "e"}};
+  return commit;
+}
+
+// A server of the test's own, which it may hurt.
+class PostgresRecovery : public ::testing::Test {
+ protected:
+  PostgresRecovery() {
+    options.connections = 2;
+    options.answer_timeout = Milliseconds(5'000);
+    store = PostgresProvider::connect(server.url(), options);
+  }
+
+  // How many instances a node gets.
+  [[nodiscard]] std::size_t fetched() const {
+    OrchestrationFetch fetch;
+    fetch.limit = 5;
+    return store->fetch_orchestration_items(fetch).value().items.size();
+  }
+  void cut_connections() const {
+    server.execute(
+        "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE application_name = 'perdure'");
+  }
+
+  PostgresServer server;
+  PostgresOptions options;
+  std::shared_ptr<Provider> store;
+};
+
+TEST_F(PostgresRecovery, ConnectionsThatTheServerHasClosedAreReplaced) {
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  cut_connections();
+  // Not even something that must not be repeated fails: the loss shows before it is sent.
+  const ProviderResult<StartOutcome> started = store->enqueue_start(start_of("b"), StartPolicy::kFail);
+  ASSERT_TRUE(started.has_value()) << started.error().to_string();
+  EXPECT_EQ(fetched(), 2U);
+}
+
+TEST_F(PostgresRecovery, AServerThatIsDownIsUnavailableAndComesBack) {
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  const Timestamp before = store->now();
+  server.kill();
+  const ProviderResult<StartOutcome> refused = store->enqueue_start(start_of("b"), StartPolicy::kFail);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().kind(), ProviderErrorKind::kUnavailable);
+  EXPECT_TRUE(refused.error().retryable());
+  EXPECT_GE(store->now(), before) << "time goes on without the server";
+  server.start();
+  EXPECT_TRUE(store->enqueue_start(start_of("b"), StartPolicy::kFail).has_value());
+  EXPECT_EQ(fetched(), 2U);
+}
+
+TEST_F(PostgresRecovery, ARepeatedCommitIsFoundByItsId) {
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  const OrchestrationItem item = store->fetch_orchestration_item().value().value();
+  const TurnCommit commit = first_turn_of(item, 77);
+  ASSERT_FALSE(store->ack_orchestration_item(commit).value().repeated);
+  server.restart();
+  const ProviderResult<CommitAnswer> again = store->ack_orchestration_item(commit);
+  ASSERT_TRUE(again.has_value()) << again.error().to_string();
+  EXPECT_TRUE(again->repeated);
+  EXPECT_EQ(store->admin()->read_history("a").value().size(), 1U);
+}
+
+// Two transactions that want the same rows in another order than everybody: the server ends one of them.
+TEST_F(PostgresRecovery, ADeadlockIsTriedAgain) {
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  ASSERT_TRUE(store->enqueue_start(start_of("b"), StartPolicy::kFail).has_value());
+  server.set("deadlock_timeout", "10ms");
+  PostgresSession stranger(server.url());
+  // Whoever waits last is ended: that shall be us.
+  stranger.execute("SET deadlock_timeout TO '10min'; BEGIN; SELECT 1 FROM perdure.instances WHERE id = 'b' FOR UPDATE");
+  std::optional<std::vector<ProviderResult<void>>> outcomes;
+  std::thread caller([&] {
+    std::vector<MessageRecord> messages{start_of("a"), start_of("b")};
+    for (MessageRecord& message : messages) message.kind = MessageKind::kExternalRaised;
+    outcomes = store->enqueue_messages(messages);
+  });
+  while (server.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") == "0") {
+    std::this_thread::yield();
+  }
+  stranger.execute("SELECT 1 FROM perdure.instances WHERE id = 'a' FOR UPDATE; COMMIT");
+  caller.join();
+  ASSERT_TRUE(outcomes.has_value());
+  for (const ProviderResult<void>& outcome : *outcomes) EXPECT_TRUE(outcome.has_value());
+  EXPECT_NE(server.end_of_log(200).find("deadlock detected"), std::string::npos) << "there was none to try it on";
+  EXPECT_EQ(store->admin()->queue_depths().value().messages, 4U);
+}
+
+TEST_F(PostgresRecovery, AWaiterIsWokenByAnotherNode) {
+  const auto other = PostgresProvider::connect(server.url(), options);
+  std::optional<bool> woken;
+  std::thread waiter([&] {
+    WorkWait wait;
+    wait.orchestrations.emplace();
+    woken = store->wait_for_work(wait, store->now() + Milliseconds(60'000)).value();
+  });
+  while (server.execute("SELECT count(*) FROM perdure.waiters") == "0") std::this_thread::yield();
+  ASSERT_TRUE(other->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  waiter.join();
+  EXPECT_EQ(woken, true);
+}
+
+TEST_F(PostgresRecovery, AWaiterWhoseListenerIsLostFindsItsWorkNevertheless) {
+  options.poll_interval = Milliseconds(600'000);
+  options.poll_interval_without_wake_ups = Milliseconds(20);
+  store = PostgresProvider::connect(server.url(), options);
+  const auto other = PostgresProvider::connect(server.url(), options);
+  for (const std::string instance : {"a", "b"}) {
+    std::optional<bool> woken;
+    std::thread waiter([&] {
+      WorkWait wait;
+      wait.orchestrations.emplace();
+      woken = store->wait_for_work(wait, store->now() + Milliseconds(60'000)).value();
+    });
+    while (server.execute("SELECT count(*) FROM perdure.waiters") == "0") std::this_thread::yield();
+    cut_connections();
+    ProviderResult<StartOutcome> started = other->enqueue_start(start_of(instance), StartPolicy::kFail);
+    ASSERT_TRUE(started.has_value()) << started.error().to_string();
+    waiter.join();
+    EXPECT_EQ(woken, true) << "it looks for itself, and listens again";
+    ASSERT_TRUE(store->fetch_orchestration_item().value().has_value());
+  }
+}
+
+TEST_F(PostgresRecovery, AStandbyIsRefusedWithTheWayOut) {
+  const std::unique_ptr<PostgresServer> standby = server.make_standby("other");
+  try {
+    static_cast<void>(PostgresProvider::connect(standby->url(), options));
+    FAIL() << "a standby cannot be written";
+  } catch (const ProviderFailure& failure) {
+    EXPECT_EQ(failure.error().kind(), ProviderErrorKind::kUnavailable);
+    EXPECT_THAT(failure.error().message(), HasSubstr("target_session_attrs=read-write"));
+  }
+}
+
+}  // namespace
+}  // namespace perdure::test

@@ -1,0 +1,31 @@
+// PgBouncer: the connection pooler, in front of a server of the test. It goes with the object.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "support/temporary_folder.h"
+
+namespace perdure::test {
+
+class PostgresProcess;
+class PostgresServer;
+
+class PgBouncer {
+ public:
+  // `pool_mode` is "session", "transaction" or "statement". Returns when it answers. Throws std::runtime_error with the
+  // end of its log.
+  PgBouncer(const PostgresServer& server, const std::string& pool_mode);
+  PgBouncer(const PgBouncer&) = delete;
+  PgBouncer& operator=(const PgBouncer&) = delete;
+  ~PgBouncer();
+
+  [[nodiscard]] std::string url(const std::string& database = "postgres") const;
+
+ private:
+  TemporaryFolder folder_;
+  int port_ = 0;
+  std::unique_ptr<PostgresProcess> process_;
+};
+
+}  // namespace perdure::test
