@@ -15,7 +15,7 @@ struct PostgresOptions {
   // Where the tables are; made if it is missing. Stores in different schemas of one database know nothing of each
   // other.
   std::string schema = "perdure";
-  // Connections that calls share; a call waits for one. Two more are for waking up.
+  // Connections that calls share; a call waits for one. One more is for waking up.
   std::size_t connections = 8;
   Milliseconds connect_timeout{10'000};
   // How long a call waits for the server before its connection is given up as lost.
@@ -24,6 +24,9 @@ struct PostgresOptions {
   Milliseconds poll_interval{5'000};
   // and how often while the server cannot wake them.
   Milliseconds poll_interval_without_wake_ups{500};
+  // now() is computed from the last time that the server has told, as long as that is no longer ago than this. 0: it asks
+  // each time, which only a store needs whose time a test moves.
+  Milliseconds time_tolerance{1'000};
   // Messages for an instance that never starts are dropped after this time.
   Milliseconds orphan_retention{86'400'000};
   Logger logger;

@@ -98,29 +98,22 @@ TEST_F(PostgresRecovery, ARepeatedCommitIsFoundByItsId) {
   EXPECT_EQ(store->admin()->read_history("a").value().size(), 1U);
 }
 
-// Two transactions that want the same rows in another order than everybody: the server ends one of them.
-TEST_F(PostgresRecovery, ADeadlockIsTriedAgain) {
-  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
-  ASSERT_TRUE(store->enqueue_start(start_of("b"), StartPolicy::kFail).has_value());
-  server.set("deadlock_timeout", "10ms");
-  PostgresSession stranger(server.url());
-  // Whoever waits last is ended: that shall be us.
-  stranger.execute("SET deadlock_timeout TO '10min'; BEGIN; SELECT 1 FROM perdure.instances WHERE id = 'b' FOR UPDATE");
-  std::optional<std::vector<ProviderResult<void>>> outcomes;
-  std::thread caller([&] {
-    std::vector<MessageRecord> messages{start_of("a"), start_of("b")};
-    for (MessageRecord& message : messages) message.kind = MessageKind::kExternalRaised;
-    outcomes = store->enqueue_messages(messages);
-  });
-  while (server.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") == "0") {
-    std::this_thread::yield();
+// As the server does to one of two that wait for each other, or that cannot be put in an order.
+TEST_F(PostgresRecovery, WhatTheServerUndoesBecauseOfOthersIsTriedAgain) {
+  for (const std::string state : {"40P01", "40001"}) {
+    server.execute("CREATE SEQUENCE tries");  // whose numbers outlive what is undone
+    server.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF nextval('public.tries') <= 3"
+        " THEN RAISE EXCEPTION 'not now' USING ERRCODE = '" +
+        state + "'; END IF; RETURN NEW; END $$");
+    server.execute("CREATE TRIGGER refusal BEFORE INSERT ON perdure.messages FOR EACH ROW EXECUTE FUNCTION refuse()");
+    const ProviderResult<StartOutcome> started = store->enqueue_start(start_of(state), StartPolicy::kFail);
+    EXPECT_TRUE(started.has_value()) << started.error().to_string();
+    EXPECT_EQ(server.execute("SELECT last_value FROM tries"), "4");
+    server.execute("DROP FUNCTION refuse() CASCADE");
+    server.execute("DROP SEQUENCE tries");
   }
-  stranger.execute("SELECT 1 FROM perdure.instances WHERE id = 'a' FOR UPDATE; COMMIT");
-  caller.join();
-  ASSERT_TRUE(outcomes.has_value());
-  for (const ProviderResult<void>& outcome : *outcomes) EXPECT_TRUE(outcome.has_value());
-  EXPECT_NE(server.end_of_log(200).find("deadlock detected"), std::string::npos) << "there was none to try it on";
-  EXPECT_EQ(store->admin()->queue_depths().value().messages, 4U);
+  EXPECT_EQ(store->admin()->queue_depths().value().messages, 2U);
 }
 
 TEST_F(PostgresRecovery, AWaiterIsWokenByAnotherNode) {

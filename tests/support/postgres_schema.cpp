@@ -65,6 +65,7 @@ PostgresSchema::~PostgresSchema() {
 
 std::shared_ptr<Provider> PostgresSchema::connect(PostgresOptions options) const {
   options.schema = name_;
+  options.time_tolerance = Milliseconds(0);
   return PostgresProvider::connect(shared_postgres_url(), options);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include <libpq-fe.h>
@@ -113,7 +114,7 @@ void Connection::wait(short events, Deadline deadline) {
     pollfd socket_state{.fd = PQsocket(handle_.get()), .events = events, .revents = 0};
     const int ready = ::poll(&socket_state, 1, static_cast<int>(std::min<std::int64_t>(left.count() + 1, 60'000)));
     if (ready > 0) return;
-    if (ready < 0 && errno != EINTR) fail_lost(std::string("cannot wait for the server: ") + std::strerror(errno));
+    if (ready < 0 && errno != EINTR) fail_lost("cannot wait for the server: " + std::generic_category().message(errno));
   }
 }
 
@@ -198,7 +199,7 @@ std::vector<Rows> Connection::run(std::span<const Call> calls) {
   }
   const ResultPtr end = next_result(deadline);
   if (PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC) fail_lost("the server's answers do not fit the questions");
-  if (error) throw *error;
+  if (error) throw PostgresError(*error);
   return answers;
 }
 

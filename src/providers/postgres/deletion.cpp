@@ -55,6 +55,7 @@ std::vector<std::string> PostgresStore::matching_instances(const InstanceFilter&
   parameters.add(bounded(limit));
   std::vector<std::string> ids;
   const Rows rows = pool_.run(kMatching, parameters, Repeat::kIfLost);
+  ids.reserve(static_cast<std::size_t>(rows.size()));
   for (int row = 0; row < rows.size(); ++row) ids.push_back(rows.text(row, 0));
   return ids;
 }

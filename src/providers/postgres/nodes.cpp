@@ -55,15 +55,14 @@ ProviderResult<std::vector<NodeInfo>> PostgresStore::list_nodes() {
       node.id = rows.text(row, 0);
       node.registered_at = rows.time(row, 4);
       const std::optional<SemanticVersion> engine_version = SemanticVersion::parse(rows.text(row, 1));
-      NodeLists lists{.engine_versions = rows.texts(row, 5),
-                      .orchestrations = rows.texts(row, 6),
-                      .activities = rows.texts(row, 7),
-                      .tags = rows.texts(row, 8),
-                      .orchestration_code = rows.texts(row, 9),
-                      .activity_code = rows.texts(row, 10)};
-      if (!engine_version || !read_lists(std::move(lists), rows.boolean(row, 2), rows.boolean(row, 3), node)) {
-        return damaged_node(node.id);
-      }
+      const bool readable = read_lists(NodeLists{.engine_versions = rows.texts(row, 5),
+                                                 .orchestrations = rows.texts(row, 6),
+                                                 .activities = rows.texts(row, 7),
+                                                 .tags = rows.texts(row, 8),
+                                                 .orchestration_code = rows.texts(row, 9),
+                                                 .activity_code = rows.texts(row, 10)},
+                                       rows.boolean(row, 2), rows.boolean(row, 3), node);
+      if (!engine_version || !readable) return damaged_node(node.id);
       node.engine_version = *engine_version;
       nodes.push_back(std::move(node));
     }

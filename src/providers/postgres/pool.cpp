@@ -14,22 +14,36 @@ constexpr const char* kSetFloor = "SELECT set_config('perdure.floor', ($1::bigin
 }  // namespace
 
 Timestamp Pool::see(Timestamp told) noexcept {
-  const Milliseconds::rep time = told.time_since_epoch().count();
-  Milliseconds::rep latest = latest_.load();
-  while (latest < time && !latest_.compare_exchange_weak(latest, time)) {
+  const std::scoped_lock guard(time_mutex_);
+  if (told >= heard_) {
+    heard_ = told;
+    heard_at_ = std::chrono::steady_clock::now();
   }
-  heard_at_ = std::chrono::steady_clock::now();
-  if (time < latest) {
-    floor_ = latest;
-  } else if (const Milliseconds::rep floor = floor_; floor != 0 && time > floor) {
+  // Answers overtake each other by a little.
+  if (told < latest_ - tolerance_) {
+    floor_ = latest_.time_since_epoch().count();
+    heard_ = latest_;
+    heard_at_ = std::chrono::steady_clock::now();
+  } else if (const Milliseconds::rep floor = floor_; floor != 0 && told.time_since_epoch().count() > floor) {
     floor_ = 0;  // the clock has caught up
   }
-  return Timestamp(Milliseconds(std::max(time, latest)));
+  latest_ = std::max(latest_, told);
+  return latest_;
 }
 
-Timestamp Pool::estimated_now() const noexcept {
-  const auto passed = std::chrono::steady_clock::now() - heard_at_.load();
-  return Timestamp(Milliseconds(latest_) + std::chrono::duration_cast<Milliseconds>(passed));
+std::optional<Timestamp> Pool::recent_now() noexcept {
+  const std::scoped_lock guard(time_mutex_);
+  const auto passed = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - heard_at_);
+  if (passed >= tolerance_) return std::nullopt;
+  latest_ = std::max(latest_, heard_ + passed);
+  return latest_;
+}
+
+Timestamp Pool::estimated_now() noexcept {
+  const std::scoped_lock guard(time_mutex_);
+  const auto passed = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - heard_at_);
+  latest_ = std::max(latest_, heard_ + passed);
+  return latest_;
 }
 
 std::unique_ptr<Connection> Pool::take() {
@@ -50,9 +64,12 @@ std::unique_ptr<Connection> Pool::take() {
     connection.reset();
     connection = std::make_unique<Connection>(options_);
     // It may be another server than before.
-    if (const Milliseconds::rep latest = latest_; latest != 0) {
-      connection->execute("SET perdure.floor TO '" + std::to_string(latest) + "'");
+    Timestamp latest;
+    {
+      const std::scoped_lock guard(time_mutex_);
+      latest = latest_;
     }
+    connection->execute("SET perdure.floor TO '" + std::to_string(latest.time_since_epoch().count()) + "'");
     return connection;
   } catch (...) {
     give_up();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,7 +26,9 @@ enum class Repeat : std::uint8_t {
 // Thread-safe.
 class Pool {
  public:
-  Pool(ConnectionOptions options, std::size_t size) : options_(std::move(options)), size_(size) {}
+  // `tolerance`: see PostgresOptions::time_tolerance.
+  Pool(ConnectionOptions options, std::size_t size, Milliseconds tolerance)
+      : options_(std::move(options)), size_(size), tolerance_(tolerance) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
@@ -39,9 +42,11 @@ class Pool {
   // Takes note of a time that the server has told, and answers it, or the latest one: no caller sees time run
   // backwards, though servers change and their clocks are set.
   Timestamp see(Timestamp told) noexcept;
-
-  // What the server's clock shows now, as far as that can be told from the last time that it was heard.
-  [[nodiscard]] Timestamp estimated_now() const noexcept;
+  // What the server's clock shows now, by the last time that it has told. Nothing if that is longer ago than we
+  // tolerate.
+  [[nodiscard]] std::optional<Timestamp> recent_now() noexcept;
+  // The same, however long ago it is.
+  [[nodiscard]] Timestamp estimated_now() noexcept;
 
   [[nodiscard]] const ConnectionOptions& options() const noexcept { return options_; }
   // Round trips so far, for measurements.
@@ -56,9 +61,13 @@ class Pool {
   ConnectionOptions options_;
   std::size_t size_;
   std::atomic<std::uint64_t> round_trips_ = 0;
-  std::atomic<Milliseconds::rep> latest_ = 0;                      // that the server has told
-  std::atomic<std::chrono::steady_clock::time_point> heard_at_{};  // when it told that
+  Milliseconds tolerance_;
+  std::mutex time_mutex_;
+  Timestamp latest_{};                              // that anybody was told
+  Timestamp heard_{};                               // from the server, the latest,
+  std::chrono::steady_clock::time_point heard_at_;  // and when
   std::atomic<Milliseconds::rep> floor_ = 0;  // that the server must be told, because its clock is behind; 0: it is not
+
   std::mutex mutex_;
   std::condition_variable free_;
   std::vector<std::unique_ptr<Connection>> idle_;

@@ -20,6 +20,7 @@ PostgresOptions checked(PostgresOptions options) {
   if (options.schema.size() > 50) refuse("the name of the schema has more than 50 bytes");
   if (options.connections == 0) refuse("at least one connection is needed");
   if (options.connect_timeout.count() <= 0 || options.answer_timeout.count() <= 0) refuse("timeouts must be positive");
+  if (options.time_tolerance.count() < 0) refuse("a tolerance cannot be negative");
   if (options.poll_interval.count() <= 0 || options.poll_interval_without_wake_ups.count() <= 0) {
     refuse("poll intervals must be positive");
   }
@@ -35,7 +36,7 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
              .schema = options.schema,
              .connect_timeout = options.connect_timeout,
              .answer_timeout = options.answer_timeout},
-            options.connections) {
+            options.connections, options.time_tolerance) {
   {
     Connection connection(pool_.options());
     if (connection.server_version() < kOldestServer) {

@@ -106,6 +106,7 @@ ProviderResult<std::optional<InstanceStats>> PostgresStore::read_stats(const std
 
 // Nobody who asks for the time can do anything about a server that is away.
 Timestamp PostgresStore::now() {
+  if (const std::optional<Timestamp> recent = pool_.recent_now()) return *recent;
   try {
     return pool_.see(pool_.run(sql::kNow, Parameters(), Repeat::kIfLost).time(0, 0));
   } catch (const PostgresError&) {

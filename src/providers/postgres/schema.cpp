@@ -66,11 +66,7 @@ void migrate(Connection& connection, const std::string& schema, std::span<const 
     }
     connection.execute("COMMIT");
   } catch (...) {
-    try {
-      connection.execute("ROLLBACK");
-    } catch (const PostgresError&) {
-      // The connection goes with the failure that is being reported.
-    }
+    if (connection.is_usable()) connection.execute("ROLLBACK");
     throw;
   }
 }

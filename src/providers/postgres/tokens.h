@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <perdure/fetch.h>
@@ -45,20 +46,17 @@ struct InstanceLock {
   return InstanceLock{.key = name->row, .secret = name->secret, .instance = std::move(instance)};
 }
 
-[[nodiscard]] inline const LockToken& token_of(const LockToken& token) {
-  return token;
-}
-template <class Element>
-[[nodiscard]] const LockToken& token_of(const Element& element) {
-  return element.token;
-}
-
 // Two of them have the same token: then the second one must see what the first has done.
 template <class Element>
 [[nodiscard]] bool repeats(std::span<const Element> elements) {
   std::set<std::string_view> tokens;
-  return std::any_of(elements.begin(), elements.end(),
-                     [&tokens](const Element& element) { return !tokens.insert(token_of(element).value).second; });
+  return std::any_of(elements.begin(), elements.end(), [&tokens](const Element& element) {
+    if constexpr (std::is_same_v<Element, LockToken>) {
+      return !tokens.insert(element.value).second;
+    } else {
+      return !tokens.insert(element.token.value).second;
+    }
+  });
 }
 
 }  // namespace perdure::postgres

@@ -4,8 +4,8 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -63,7 +63,7 @@ std::string channel_of(const std::string& schema) {
 Waker::Waker(Pool& pool, Options options)
     : pool_(pool), options_(std::move(options)), id_(random_id()), channel_(channel_of(pool.options().schema)) {
   if (::pipe2(pipe_.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
-    throw PostgresError("53000", std::string("cannot make a pipe: ") + std::strerror(errno));
+    throw PostgresError("53000", "cannot make a pipe: " + std::generic_category().message(errno));
   }
   try {
     connection_ = listen(pool_);
@@ -204,8 +204,9 @@ void Waker::announce(const Topics& wanted) {
   try {
     static_cast<void>(pool_.run(sql::kAnnounceWaiter, announcement(all), Repeat::kIfLost));
     announced(all, at);
-  } catch (const PostgresError&) {
+  } catch (const PostgresError& error) {
     // Whoever waits looks next, and is told.
+    options_.logger.debug("a waiter could not be announced", {{"error", error.what()}});
   }
 }
 

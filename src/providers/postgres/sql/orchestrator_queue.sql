@@ -129,6 +129,7 @@ BEGIN
       OR NOT instance_is_waiting(fetching_owner, names, oldest, newest, suspect_from, admit_suspects);
   END LOOP;
   IF taken IS NULL THEN RETURN; END IF;
+  PERFORM may_be_forgotten();
   RETURN QUERY
     SELECT i.key, i.id, i.attempts, i.locked_until, i.created_at IS NOT NULL, i.name, i.version, i.parent, i.status, i.pin,
            i.incarnation, i.execution, i.last_event, q.ids, q.kinds, q.executions, q.names, q.visible, q.bodies,
@@ -176,6 +177,7 @@ BEGIN
     JOIN instances i ON i.key = a.key AND i.token = a.secret
     ORDER BY i.key FOR UPDATE OF i) l;
   IF given_back IS NULL THEN RETURN; END IF;
+  PERFORM may_be_forgotten();
   UPDATE instances i
   SET token = NULL, holder = NULL, locked_until = NULL,
       not_before = CASE WHEN a.delay > 0 THEN later(now_ms(), a.delay) END,
@@ -200,6 +202,7 @@ BEGIN
     JOIN instances i ON i.key = r.key AND i.token = r.secret AND i.locked_until > now_ms()
     ORDER BY i.key FOR UPDATE OF i) l;
   IF renewed IS NULL THEN RETURN; END IF;
+  PERFORM may_be_forgotten();
   UPDATE instances i SET locked_until = locked_to WHERE i.key = ANY(renewed);
   PERFORM reschedule(renewed, retention);
   RETURN QUERY SELECT r.*, locked_to FROM unnest(renewed, secrets) r;

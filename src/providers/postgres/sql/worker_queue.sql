@@ -169,6 +169,7 @@ BEGIN
       OR NOT work_is_waiting(lanes, names, session_owner, max_sessions, suspect_from, admit_suspects);
   END LOOP;
   IF taken IS NULL THEN RETURN; END IF;
+  PERFORM may_be_forgotten();
   UPDATE activities a
   SET token = secret, attempts = a.attempts + 1, ready_at = later(moment, lock_timeout),
       expires_at = CASE WHEN a.expires_at <= moment THEN a.expires_at END
