@@ -47,13 +47,17 @@ bench: setup
 	done
 	@$(call say,run bench/workflows/run.sh)
 	@bench/workflows/run.sh build/release/bench
+	@$(call say,run bench/postgres/run.sh)
+	@bench/postgres/run.sh build/release/bench
 
-# Takes about four minutes: each program several times, in turn.
+# Takes about fifteen minutes: each program several times, in turn.
 ceiling: setup
 	@$(call configure,release)
 	@$(call build,release,perdure_benchmarks)
 	@$(call say,run bench/ceiling/compare.sh)
 	@bench/ceiling/compare.sh build/release/bench
+	@$(call say,run bench/ceiling/compare_postgres.sh)
+	@bench/ceiling/compare_postgres.sh build/release/bench
 
 # Ten minutes, unless SOAK_ARGS=seconds=60 or the like says otherwise.
 soak: setup
@@ -119,7 +123,7 @@ help:
 	@echo 'make test       everything that must pass: fuzzers briefly, then the whole suite'
 	@echo 'make demo       an order survives a SIGKILL; a stored one is replayed'
 	@echo 'make bench      run the benchmarks; BENCH_ARGS=--benchmark_filter=...'
-	@echo 'make ceiling    the SQLite store beside what bare SQLite reaches'
+	@echo 'make ceiling    the SQLite and PostgreSQL stores beside what the bare databases reach'
 	@echo 'make soak       two runtimes under a mixed workload for ten minutes'
 	@echo 'make check      clang-format on all sources, clang-tidy on what changed; CHECK_BASE=<commit>, CHECK_ALL=1'
 	@echo 'make format     let clang-format rewrite all sources'

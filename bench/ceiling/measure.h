@@ -1,5 +1,5 @@
-// What the two step programs share: arguments, a stopwatch, and the line that they print. Uses nothing of the library,
-// so that the ceiling stays bare.
+// What the step programs share: arguments, a stopwatch, and the line that they print. Uses nothing of the library, so
+// that the ceilings stay bare.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,15 @@
 namespace ceiling {
 
 struct Arguments {
-  std::string shape = "plain";  // plain: fetch, ack, fetch work, ack work; fused: one commit
-  std::string path = "ceiling.db";
+  std::string shape = "plain";      // plain: fetch, ack, fetch work, ack work; fused: one commit
+  std::string path = "ceiling.db";  // of the file, or the URL of a PostgreSQL server
   std::size_t batch = 64;
   std::size_t instances = 2'000;  // that take steps
   std::size_t others = 0;         // instances that do nothing
   std::size_t timers = 0;         // messages whose time has not come
+  std::size_t connections = 1;    // each with a thread of its own; bare SQLite has one
   double seconds = 2;
+  double warm_up = 0;  // seconds before that
   bool show_sql = false;
 };
 
@@ -44,15 +46,23 @@ inline Arguments parse(int count, char** values) {
       arguments.others = std::stoul(value);
     else if (key == "timers")
       arguments.timers = std::stoul(value);
+    else if (key == "connections")
+      arguments.connections = std::stoul(value);
     else if (key == "seconds")
       arguments.seconds = std::stod(value);
+    else if (key == "warm_up")
+      arguments.warm_up = std::stod(value);
     else if (key == "sql")
       arguments.show_sql = true;
     else
       throw std::invalid_argument("unknown argument '" + key +
-                                  "'; known: shape path batch instances others timers seconds sql");
+                                  "'; known: shape path batch instances others timers connections seconds warm_up sql");
   }
   if (arguments.shape != "plain" && arguments.shape != "fused") throw std::invalid_argument("shape is plain or fused");
+  if (arguments.connections == 0) throw std::invalid_argument("at least one connection is needed");
+  if (arguments.instances / arguments.connections < arguments.batch) {
+    throw std::invalid_argument("each connection needs as many instances as its batch has steps");
+  }
   return arguments;
 }
 
@@ -76,10 +86,21 @@ class Stopwatch {
   double cpu_start_ = cpu_now();
 };
 
-// "steps/s, microseconds of CPU a step": the script that compares reads it.
+// "steps/s, microseconds of CPU a step": the scripts that compare read it.
 inline void report(std::size_t steps, const Stopwatch& watch) {
   std::printf("%.0f %.2f\n", static_cast<double>(steps) / watch.seconds(),
               watch.cpu_seconds() * 1e6 / static_cast<double>(steps));
+}
+
+// The same for a store with a server: then "round trips a step, microseconds of the server's CPU a step".
+struct ServerUse {
+  std::uint64_t round_trips = 0;
+  double cpu_seconds = 0;
+};
+inline void report(std::size_t steps, const Stopwatch& watch, const ServerUse& server) {
+  const auto count = static_cast<double>(steps);
+  std::printf("%.0f %.2f %.3f %.2f\n", count / watch.seconds(), watch.cpu_seconds() * 1e6 / count,
+              static_cast<double>(server.round_trips) / count, server.cpu_seconds * 1e6 / count);
 }
 
 inline constexpr std::size_t kEventBytes = 180;

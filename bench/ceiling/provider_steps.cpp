@@ -1,5 +1,7 @@
-// The same steps as sqlite_ceiling, through the provider.
+// The same steps as sqlite_ceiling and postgres_ceiling, through the providers: path=FILE is SQLite, path=URL
+// PostgreSQL.
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <span>
 #include <vector>
@@ -7,6 +9,9 @@
 #include <unistd.h>
 
 #include <perdure/sqlite_provider.h>
+#include "../postgres/fresh_store.h"
+#include "../postgres/server_cpu.h"
+#include "crew.h"
 #include "measure.h"
 
 namespace {
@@ -26,104 +31,134 @@ std::string instance_id(std::size_t number) {
 class Steps {
  public:
   explicit Steps(const Arguments& arguments) : arguments_(arguments) {
-    for (const char* suffix : {"", "-wal", "-shm", "-processes"}) ::unlink((arguments.path + suffix).c_str());
-    store_ = SqliteProvider::open(arguments.path);
+    if (bench::is_postgres_url(arguments.path)) {
+      PostgresOptions options;
+      options.schema = "perdure_steps";
+      options.connections = arguments.connections;
+      postgres_.emplace(arguments.path, options);
+      store_ = postgres_->store();
+    } else {
+      for (const char* suffix : {"", "-wal", "-shm", "-processes"}) ::unlink((arguments.path + suffix).c_str());
+      store_ = SqliteProvider::open(arguments.path);
+    }
+    for (std::size_t i = 0; i < arguments.connections; ++i) workers_.emplace_back().random.seed(i + 42);
     create(0, arguments.instances);
     create(arguments.instances, arguments.others);
     add_timers();
+    complete_all();
   }
 
-  void run_plain() {
-    complete_all();
+  void run() {
+    const bool plain = arguments_.shape == "plain";
+    if (!plain) hold_all();
+    std::optional<ceiling::Stopwatch> watch;
+    std::optional<bench::ServerCpu> server;
+    std::uint64_t round_trips = 0;
+    const std::size_t steps = ceiling::run_crew(
+        arguments_,
+        [&](std::size_t thread) { return plain ? plain_step(workers_[thread]) : fused_step(workers_[thread]); },
+        [&] {
+          if (postgres_) {
+            server.emplace(postgres_->control().server_process());
+            round_trips = postgres_->round_trips();
+          }
+          watch.emplace();
+        });
+    if (postgres_) {
+      ceiling::report(steps, *watch, {postgres_->round_trips() - round_trips, server->seconds().value_or(0)});
+    } else {
+      ceiling::report(steps, *watch);
+    }
+  }
+
+ private:
+  // An instance whose lock is kept, with the activity that it waits for.
+  struct Held {
+    std::string instance;
+    LockToken token;
+    EventId last_event = 0;
+    LockToken activity;
+  };
+  // What one thread works with.
+  struct Worker {
+    std::mt19937_64 random;
+    std::vector<Held> held;
+    std::size_t next = 0;
+  };
+
+  std::size_t plain_step(Worker& worker) {
     OrchestrationFetch fetch;
     fetch.limit = arguments_.batch;
     fetch.lock_timeout = kLease;
     fetch.with_history = false;
+    const OrchestrationBatch batch = store_->fetch_orchestration_items(fetch).value();
+    std::vector<TurnCommit> commits;
+    for (const OrchestrationItem& item : batch.items) {
+      TurnCommit commit = turn(worker, item.instance, item.token, item.last_event_id);
+      for (const QueuedMessage& message : item.messages) commit.consumed.push_back(message.id);
+      commits.push_back(std::move(commit));
+    }
+    if (!commits.empty()) check(store_->ack_orchestration_items(commits));
     WorkFetch work;
     work.limit = arguments_.batch;
     work.lock_timeout = kLease;
-    std::size_t steps = 0;
-    const ceiling::Stopwatch watch;
-    while (watch.seconds() < arguments_.seconds) {
-      const OrchestrationBatch batch = store_->fetch_orchestration_items(fetch).value();
-      std::vector<TurnCommit> commits;
-      for (const OrchestrationItem& item : batch.items) {
-        TurnCommit commit = turn(item.instance, item.token, item.last_event_id);
-        for (const QueuedMessage& message : item.messages) commit.consumed.push_back(message.id);
-        commits.push_back(std::move(commit));
-      }
-      check(store_->ack_orchestration_items(commits));
-      const WorkBatch activities = store_->fetch_work_items(work).value();
-      std::vector<WorkAck> acks;
-      acks.reserve(activities.items.size());
-      for (const WorkItem& item : activities.items) acks.push_back({item.token, completion(item.record.instance)});
-      check(store_->ack_work_items(acks));
-      steps += acks.size();
-    }
-    ceiling::report(steps, watch);
+    const WorkBatch activities = store_->fetch_work_items(work).value();
+    std::vector<WorkAck> acks;
+    acks.reserve(activities.items.size());
+    for (const WorkItem& item : activities.items) acks.push_back({item.token, completion(item.record.instance)});
+    if (!acks.empty()) check(store_->ack_work_items(acks));
+    return acks.size();
   }
 
-  void run_fused() {
-    struct Held {
-      std::string instance;
-      LockToken token;
-      EventId last_event = 0;
-      LockToken activity;
-    };
-    std::vector<Held> held;
-    const auto commit_step = [&](std::span<Held*> steps) {
-      std::vector<TurnCommit> commits;
-      for (const Held* step : steps) {
-        TurnCommit commit = turn(step->instance, step->token, step->last_event);
-        if (!step->activity.value.empty()) commit.completed_work.push_back(step->activity);
-        commit.claim.emplace();
-        commit.claim->lock_timeout = kLease;
-        commit.keep_lock = kLease;
-        commit.owner = "bench";
-        commits.push_back(std::move(commit));
-      }
-      const std::vector<ProviderResult<CommitAnswer>> answers = store_->ack_orchestration_items(commits);
-      for (std::size_t i = 0; i < steps.size(); ++i) {
-        const CommitAnswer& answer = answers[i].value();
-        steps[i]->last_event += 2;
-        steps[i]->activity = answer.claimed.at(0).token;
-      }
-    };
-    complete_all();
+  std::size_t fused_step(Worker& worker) {
+    if (worker.next + arguments_.batch > worker.held.size()) worker.next = 0;
+    const std::span<Held> steps = std::span(worker.held).subspan(worker.next, arguments_.batch);
+    worker.next += arguments_.batch;
+    std::vector<TurnCommit> commits;
+    commits.reserve(steps.size());
+    for (const Held& step : steps) {
+      commits.push_back(keeping(turn(worker, step.instance, step.token, step.last_event)));
+      commits.back().completed_work.push_back(step.activity);
+    }
+    commit_held(steps, commits);
+    return steps.size();
+  }
+
+  // Each thread keeps its share of the instances.
+  void hold_all() {
     OrchestrationFetch fetch;
     fetch.limit = arguments_.instances;
     fetch.lock_timeout = 2 * kLease;
     fetch.with_history = false;
-    std::vector<TurnCommit> firsts;
-    for (const OrchestrationItem& item : store_->fetch_orchestration_items(fetch).value().items) {
-      held.push_back({item.instance, item.token, item.last_event_id, {}});
-      TurnCommit commit = turn(item.instance, item.token, item.last_event_id);
-      for (const QueuedMessage& message : item.messages) commit.consumed.push_back(message.id);
-      commit.claim.emplace();
-      commit.claim->lock_timeout = kLease;
-      commit.keep_lock = kLease;
-      commit.owner = "bench";
-      firsts.push_back(std::move(commit));
+    const OrchestrationBatch batch = store_->fetch_orchestration_items(fetch).value();
+    const std::size_t each = arguments_.instances / arguments_.connections;
+    for (std::size_t i = 0; i < arguments_.connections; ++i) {
+      std::vector<TurnCommit> commits;
+      for (const OrchestrationItem& item : std::span(batch.items).subspan(i * each, each)) {
+        workers_[i].held.push_back({item.instance, item.token, item.last_event_id, {}});
+        commits.push_back(keeping(turn(workers_[i], item.instance, item.token, item.last_event_id)));
+        for (const QueuedMessage& message : item.messages) commits.back().consumed.push_back(message.id);
+      }
+      commit_held(workers_[i].held, commits);
     }
-    const std::vector<ProviderResult<CommitAnswer>> answers = store_->ack_orchestration_items(firsts);
-    for (std::size_t i = 0; i < held.size(); ++i) {
-      held[i].last_event += 2;
-      held[i].activity = answers[i].value().claimed.at(0).token;
-    }
-    std::size_t steps = 0;
-    std::size_t next = 0;
-    const ceiling::Stopwatch watch;
-    while (watch.seconds() < arguments_.seconds) {
-      std::vector<Held*> batch;
-      batch.reserve(arguments_.batch);
-      for (std::size_t i = 0; i < arguments_.batch; ++i) batch.push_back(&held[next++ % held.size()]);
-      commit_step(batch);
-      steps += batch.size();
-    }
-    ceiling::report(steps, watch);
   }
 
- private:
+  [[nodiscard]] static TurnCommit keeping(TurnCommit commit) {
+    commit.claim.emplace();
+    commit.claim->lock_timeout = kLease;
+    commit.keep_lock = kLease;
+    commit.owner = "bench";
+    return commit;
+  }
+
+  void commit_held(std::span<Held> steps, std::span<const TurnCommit> commits) {
+    const std::vector<ProviderResult<CommitAnswer>> answers = store_->ack_orchestration_items(commits);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      steps[i].activity = answers[i].value().claimed.at(0).token;
+      steps[i].last_event += 2;
+    }
+  }
+
   template <class Outcomes>
   static void check(const Outcomes& outcomes) {
     for (const auto& outcome : outcomes) static_cast<void>(outcome.value());
@@ -147,10 +182,11 @@ class Steps {
   }
 
   // Receives a completion and schedules the next activity.
-  [[nodiscard]] TurnCommit turn(const std::string& instance, const LockToken& token, EventId last_event) {
+  [[nodiscard]] static TurnCommit turn(Worker& worker, const std::string& instance, const LockToken& token,
+                                       EventId last_event) {
     TurnCommit commit;
     commit.token = token;
-    commit.commit_id = random_() | 1U;
+    commit.commit_id = worker.random() | 1U;
     for (const EventId id : {last_event + 1, last_event + 2}) {
       EventRecord event;
       event.event_id = id;
@@ -191,7 +227,7 @@ class Steps {
       for (const OrchestrationItem& item : store_->fetch_orchestration_items(fetch).value().items) {
         TurnCommit commit;
         commit.token = item.token;
-        commit.commit_id = random_() | 1U;
+        commit.commit_id = workers_.front().random() | 1U;
         commit.consumed.push_back(item.messages.at(0).id);
         commit.started = StartedMetadata{"ProcessOrder", SemanticVersion{1, 0, 0}, {}, engine_version(), 0};
         commits.push_back(std::move(commit));
@@ -212,8 +248,9 @@ class Steps {
   }
 
   const Arguments& arguments_;
+  std::optional<bench::FreshStore> postgres_;
   std::shared_ptr<Provider> store_;
-  std::mt19937_64 random_{42};
+  std::vector<Worker> workers_;
 };
 
 }  // namespace
@@ -221,12 +258,7 @@ class Steps {
 int main(int count, char** values) {
   try {
     const Arguments arguments = ceiling::parse(count, values);
-    Steps steps(arguments);
-    if (arguments.shape == "plain") {
-      steps.run_plain();
-    } else {
-      steps.run_fused();
-    }
+    Steps(arguments).run();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;

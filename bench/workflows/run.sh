@@ -13,8 +13,8 @@ run() {
   rm -f "$folder"/steps.db*
 }
 run steps=5 in_flight=1 workflows=$((workflows / 10))
-run steps=100 in_flight=1 workflows=$((workflows / 100))
+run steps=100 in_flight=1 workflows=$((workflows / 100)) fast=0
 run steps=100 in_flight=1 workflows=$((workflows / 100)) fast=1
-run steps=5 in_flight=512 workflows="$workflows"
+run steps=5 in_flight=512 workflows="$workflows" fast=0
 run steps=5 in_flight=512 workflows="$workflows" fast=1
 run growth

@@ -1,11 +1,13 @@
 // Sequential workflows through the whole engine: how many a second, how long each takes, and whether a step gets dearer
 // as its workflow grows.
 //
-//   workflow_steps [store=FILE|memory] [steps=5] [in_flight=1] [workflows=1000] [workers=N] [turns=N] [cache=1]
-//   [fast=0] [growth]
+//   workflow_steps [store=FILE|URL|memory] [steps=5] [in_flight=1] [workflows=1000] [workers=N] [turns=N] [cache=1]
+//   [fast=1] [growth]
+//
+// A URL is that of a PostgreSQL server, on which a schema is made for the run.
 //
 // With one workflow in flight it also says how many calls wrote for each step, how long a step took, and how long a
-// bare commit of as many bytes took in the same run.
+// bare commit of as many bytes took in the same run (on SQLite).
 //
 // With `growth` one workflow of 10,000 steps is run, and the time of its steps 9,000 to 10,000 is compared with that of
 // its steps 1,000 to 2,000.
@@ -27,12 +29,16 @@
 #include <sys/resource.h>
 
 #include <perdure/perdure.h>
+#include "../percentile.h"
+#include "../postgres/fresh_store.h"
+#include "../postgres/server_cpu.h"
 #include "bare_commits.h"
 #include "counting_store.h"
 
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
+using bench::percentile;
 
 struct Arguments {
   std::string store = "workflow_steps.db";
@@ -42,7 +48,7 @@ struct Arguments {
   std::size_t workers = 0;  // 0: as many as are in flight, at most 64
   std::size_t turns = 2;
   bool cache = true;
-  bool fast = false;
+  bool fast = true;
   bool growth = false;
 };
 
@@ -89,11 +95,6 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-double percentile(std::vector<double> values, double which) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(which * static_cast<double>(values.size() - 1))];
-}
-
 // Keeps so many workflows in flight. One is over when it has run its last activity: a client that waited for each of
 // 512 at once would measure itself.
 class Flight {
@@ -127,9 +128,30 @@ class Flight {
   std::vector<SteadyClock::time_point> finished_;
 };
 
-std::shared_ptr<perdure::Provider> open_store(const std::string& store) {
-  return store == "memory" ? perdure::make_memory_provider() : perdure::SqliteProvider::open(store);
-}
+// The store that was named, and what only one on a server has.
+struct Store {
+  explicit Store(const std::string& name) {
+    if (bench::is_postgres_url(name)) {
+      kind = "PostgreSQL";
+      perdure::PostgresOptions options;
+      options.schema = "perdure_workflows";
+      postgres = std::make_unique<bench::FreshStore>(name, options);
+      provider = postgres->store();
+      server_cpu.emplace(postgres->control().server_process());
+    } else if (name == "memory") {
+      kind = "memory";
+      provider = perdure::make_memory_provider();
+    } else {
+      kind = "SQLite";
+      provider = perdure::SqliteProvider::open(name);
+    }
+  }
+
+  const char* kind = "";
+  std::unique_ptr<bench::FreshStore> postgres;
+  std::shared_ptr<perdure::Provider> provider;
+  std::optional<bench::ServerCpu> server_cpu;
+};
 
 perdure::RuntimeOptions options_for(const Arguments& arguments) {
   perdure::RuntimeOptions options;
@@ -176,11 +198,13 @@ void report_writes(const Arguments& arguments, const bench::CountingStore& store
 }
 
 void run_many(const Arguments& arguments) {
-  const auto store = std::make_shared<bench::CountingStore>(open_store(arguments.store));
+  const Store opened(arguments.store);
+  const auto store = std::make_shared<bench::CountingStore>(opened.provider);
   const bool alone = arguments.in_flight == 1;
   StepTimes step_times;
   std::unique_ptr<bench::BareCommits> bare;
-  if (alone && arguments.store != "memory") bare = std::make_unique<bench::BareCommits>(arguments.store + ".bare");
+  if (alone && opened.kind == std::string_view("SQLite"))
+    bare = std::make_unique<bench::BareCommits>(arguments.store + ".bare");
   Flight flight(arguments.workflows, arguments.in_flight);
   perdure::Registry registry;
   registry.add_orchestration("Sequence", sequence);
@@ -225,15 +249,21 @@ void run_many(const Arguments& arguments) {
   std::printf(
       "%zu workflows of %zu steps, %zu in flight, store %s: %.0f workflows/s, %.0f steps/s, "
       "p50 %.2f ms, p95 %.2f ms, p99 %.2f ms, %.1f us CPU a step\n",
-      arguments.workflows, arguments.steps, arguments.in_flight, arguments.store == "memory" ? "memory" : "SQLite",
-      workflows / seconds, all_steps / seconds, percentile(milliseconds, 0.5), percentile(milliseconds, 0.95),
-      percentile(milliseconds, 0.99), 1e6 * used / all_steps);
+      arguments.workflows, arguments.steps, arguments.in_flight, opened.kind, workflows / seconds, all_steps / seconds,
+      percentile(milliseconds, 0.5), percentile(milliseconds, 0.95), percentile(milliseconds, 0.99),
+      1e6 * used / all_steps);
+  if (opened.server_cpu) {
+    std::printf("  the server: %.1f us CPU a step, %.2f round trips a step\n",
+                1e6 * opened.server_cpu->seconds().value_or(0) / all_steps,
+                static_cast<double>(opened.postgres->round_trips()) / all_steps);
+  }
   if (alone) report_writes(arguments, *store, step_times, bare.get());
 }
 
 void run_growth(const Arguments& arguments) {
   constexpr int kSteps = 10'000;
-  const auto store = open_store(arguments.store);
+  const Store opened(arguments.store);
+  const auto& store = opened.provider;
   std::vector<SteadyClock::time_point> at(kSteps);
   perdure::Registry registry;
   registry.add_orchestration("Long", [](perdure::OrchestrationContext ctx) -> perdure::Orchestration<int> {
