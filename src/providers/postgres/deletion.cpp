@@ -1,6 +1,7 @@
 // Deleting instances with everything that is theirs, and pruning past executions.
 #include <limits>
 
+#include "providers/bulk.h"
 #include "providers/postgres/instance_filter.h"
 #include "providers/postgres/messages.h"
 #include "providers/postgres/postgres_store.h"
@@ -60,25 +61,9 @@ std::vector<std::string> PostgresStore::matching_instances(const InstanceFilter&
   return ids;
 }
 
-// Of many instances each has its own transaction: a long clean-up must not stop the queues.
 ProviderResult<DeleteResult> PostgresStore::delete_matching(const InstanceFilter& filter, std::size_t limit) {
-  return guarded<DeleteResult>([&]() -> ProviderResult<DeleteResult> {
-    DeleteResult total;
-    std::size_t roots = 0;
-    for (const std::string& root : matching_instances(filter, true, std::numeric_limits<std::size_t>::max())) {
-      if (roots == limit) break;
-      const ProviderResult<DeleteResult> result = delete_instance(root, false);
-      const bool skip = !result && (result.error().kind() == ProviderErrorKind::kStillRunning ||
-                                    result.error().kind() == ProviderErrorKind::kNotFound);
-      if (skip) continue;
-      if (!result) return result.error();
-      ++roots;
-      total.instances += result->instances;
-      total.executions += result->executions;
-      total.events += result->events;
-      total.messages += result->messages;
-    }
-    return total;
+  return guarded<DeleteResult>([&] {
+    return delete_each(*this, matching_instances(filter, true, std::numeric_limits<std::size_t>::max()), limit);
   });
 }
 
@@ -94,18 +79,7 @@ ProviderResult<PruneResult> PostgresStore::prune_executions(const std::string& i
 
 ProviderResult<PruneResult> PostgresStore::prune_matching(const InstanceFilter& filter, const PruneOptions& options,
                                                           std::size_t limit) {
-  return guarded<PruneResult>([&]() -> ProviderResult<PruneResult> {
-    PruneResult total;
-    for (const std::string& instance : matching_instances(filter, false, limit)) {
-      const ProviderResult<PruneResult> result = prune_executions(instance, options);
-      if (!result && result.error().kind() == ProviderErrorKind::kNotFound) continue;  // deleted meanwhile
-      if (!result) return result.error();
-      total.instances += result->instances;
-      total.executions += result->executions;
-      total.events += result->events;
-    }
-    return total;
-  });
+  return guarded<PruneResult>([&] { return prune_each(*this, matching_instances(filter, false, limit), options); });
 }
 
 void PostgresStore::damage_history(const std::string& instance) {

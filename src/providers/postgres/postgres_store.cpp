@@ -28,6 +28,26 @@ PostgresOptions checked(PostgresOptions options) {
   return options;
 }
 
+constexpr const char* kSession = "SELECT pg_backend_pid()";
+
+// Behind a pooler that hands a session to whoever has a transaction to do, two connections meet the same one.
+bool share_a_session(Connection& one, Connection& other) {
+  try {
+    return one.run(kSession).integer(0, 0) == other.run(kSession).integer(0, 0);
+  } catch (const PostgresError& error) {
+    if (error.state() == "42P05") return true;  // the other one has prepared this statement already
+    throw;
+  }
+}
+
+void refuse_shared_sessions(Connection& connection, const ConnectionOptions& options) {
+  Connection other(options);
+  if (!share_a_session(connection, other)) return;
+  throw ProviderFailure({ProviderErrorKind::kUnsupported,
+                         "the pooler in front of the server shares sessions between connections, but prepared "
+                         "statements and wake-ups belong to one; use its session mode, or connect to the server"});
+}
+
 }  // namespace
 
 PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& options)
@@ -44,6 +64,7 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
                              "the server has version " + std::to_string(connection.server_version() / 10'000) +
                                  "; PostgreSQL 13 or later is needed"});
     }
+    refuse_shared_sessions(connection, pool_.options());
     migrate(connection, options_.schema, migrations());
   }
   static_cast<void>(now());  // from here on it can be estimated

@@ -1,4 +1,6 @@
-// What is done to many rows. Of many instances each has its own transaction: a long clean-up must not stop the queues.
+// What is done to many rows.
+#include "providers/bulk.h"
+
 #include <limits>
 
 #include "providers/sqlite/sqlite_store.h"
@@ -10,22 +12,7 @@ ProviderResult<DeleteResult> SqliteStore::delete_matching(const InstanceFilter& 
     return matching_instances(connection, filter, true, std::numeric_limits<std::size_t>::max());
   });
   if (!roots) return roots.error();
-  DeleteResult total;
-  std::size_t deleted = 0;
-  for (const std::string& root : *roots) {
-    if (deleted == limit) break;
-    const ProviderResult<DeleteResult> result = delete_instance(root, false);
-    const bool skip = !result && (result.error().kind() == ProviderErrorKind::kStillRunning ||
-                                  result.error().kind() == ProviderErrorKind::kNotFound);
-    if (skip) continue;
-    if (!result) return result.error();
-    ++deleted;
-    total.instances += result->instances;
-    total.executions += result->executions;
-    total.events += result->events;
-    total.messages += result->messages;
-  }
-  return total;
+  return delete_each(*this, *roots, limit);
 }
 
 ProviderResult<PruneResult> SqliteStore::prune_matching(const InstanceFilter& filter, const PruneOptions& options,
@@ -33,16 +20,7 @@ ProviderResult<PruneResult> SqliteStore::prune_matching(const InstanceFilter& fi
   const ProviderResult<std::vector<std::string>> instances = read<std::vector<std::string>>(
       [&](Connection& connection) { return matching_instances(connection, filter, false, limit); });
   if (!instances) return instances.error();
-  PruneResult total;
-  for (const std::string& instance : *instances) {
-    const ProviderResult<PruneResult> result = prune_executions(instance, options);
-    if (!result && result.error().kind() == ProviderErrorKind::kNotFound) continue;  // deleted meanwhile
-    if (!result) return result.error();
-    total.instances += result->instances;
-    total.executions += result->executions;
-    total.events += result->events;
-  }
-  return total;
+  return prune_each(*this, *instances, options);
 }
 
 void SqliteStore::damage_history(const std::string& instance) {
