@@ -16,12 +16,6 @@ namespace perdure::postgres {
 
 namespace {
 
-// What the functions of the schema raise, and what a unique index says.
-constexpr std::string_view kTurnRefused = "PD001";
-constexpr std::string_view kWorkLost = "PD002";
-constexpr std::string_view kQueuedAlready = "PD003";
-constexpr std::string_view kDuplicate = "23505";
-
 constexpr const char* kFindQueued =
     "SELECT a.activity_id FROM unnest($2::bigint[]) w(activity_id) JOIN activities a"
     " ON a.key = $1::bigint AND a.execution = $3::bigint AND a.activity_id = w.activity_id LIMIT 1";
@@ -176,14 +170,14 @@ std::vector<ClaimedActivity> PostgresStore::still_claimed(const TurnCommit& comm
 ProviderResult<CommitAnswer> PostgresStore::commit_alone(const TurnCommit& commit) {
   const std::optional<InstanceLock> lock = instance_lock(commit.token);
   if (!lock) return lock_lost("commit");
-  const auto queued = [&](const FoundRow& row) -> ProviderResult<CommitAnswer> {
+  const auto queued = [&](const FoundRow& row) -> std::optional<ProviderError> {
     List ids = bigints();
     for (const MessageRecord& activity : commit.activities) ids.add(activity.activity_id);
     const Rows found = pool_.run(kFindQueued, Parameters(lock->key, ids, row.execution), Repeat::kIfLost);
     for (const MessageRecord& activity : commit.activities) {
       if (!found.empty() && activity.activity_id == found.unsigned_integer(0, 0)) return queued_already(activity);
     }
-    return queued_already(commit.activities.front());
+    return std::nullopt;
   };
   return guarded<CommitAnswer>([&]() -> ProviderResult<CommitAnswer> {
     // Others may change what we see until the pipeline has locked it: then we look again.
@@ -203,9 +197,9 @@ ProviderResult<CommitAnswer> PostgresStore::commit_alone(const TurnCommit& commi
       if (!is_sound(commit)) {
         // All that is left: an activity that it schedules twice. What it completes counts first.
         if (!has_work(commit, *lock)) return lock_lost("activity completed with a turn of '" + row->id + "'");
-        return queued(*row);
+        return queued(*row).value_or(queued_already(commit.activities.front()));
       }
-      CommitPipeline pipeline(options_.orphan_retention);
+      CommitPipeline pipeline(options_.orphan_retention, CommitPipeline::LockRows::kFirst);
       pipeline.add(commit, *lock);
       try {
         const std::vector<Rows> answers = pool_.run(pipeline.calls(), Repeat::kIfLost);
@@ -213,8 +207,11 @@ ProviderResult<CommitAnswer> PostgresStore::commit_alone(const TurnCommit& commi
         return pipeline.read(answers).front();
       } catch (const PostgresError& error) {
         if (error.state() == kWorkLost) return lock_lost("activity completed with a turn of '" + row->id + "'");
-        if (error.state() == kQueuedAlready || error.state() == kDuplicate) return queued(*row);
-        if (error.state() != kTurnRefused) throw;
+        if (error.state() == kQueuedAlready || error.state() == kDuplicate) {
+          if (std::optional<ProviderError> refused = queued(*row)) return *refused;
+        } else if (error.state() != kTurnRefused) {
+          throw;
+        }
       }
     }
     return lock_lost("commit");

@@ -106,6 +106,12 @@ void CommitPipeline::add(const TurnCommit& commit, const InstanceLock& lock) {
   const bool may_be_next = commit.execution_id > kFirstExecutionId &&
                            (commit.events.empty() || commit.events.front().event_id == kFirstEventId);
   begins_execution_ = begins_execution_ || started != nullptr || may_be_next;
+  is_simple_ =
+      is_simple_ && started == nullptr && !may_be_next && !commit.status && commit.cancelled_activities.empty();
+  if (started != nullptr || commit.status || commit.custom_status || !commit.key_values.empty() ||
+      !commit.consumed.empty()) {
+    changed_groups_ |= change_group(lock.instance);
+  }
   if (started == nullptr) maybe_empty_.add(key);
 
   for (auto token = commit.completed_work.begin(); token != commit.completed_work.end(); ++token) {
@@ -195,6 +201,7 @@ void CommitPipeline::add_activities(const TurnCommit& commit, std::int64_t key) 
     const Timestamp now = activity.visible_at.value_or(Timestamp());
     const bool claimable = room > 0 && is_claimable(*commit.claim, activity, now);
     if (claimable && !alone) --room;
+    claims_any_ = claims_any_ || claimable;
     leaves_work_ = leaves_work_ || (!claimable && is_visible(activity));
     work_.keys.add(key);
     work_.executions.add(commit.execution_id);
@@ -242,8 +249,13 @@ void CommitPipeline::append_activity_calls(std::vector<Call>& calls) {
     calls.push_back({sql::kCancelActivities, Parameters(cancelled_.keys, cancelled_.executions, cancelled_.ids)});
   }
   if (work_.keys.empty()) return;
-  static const WorkFetch kNoClaim;
-  const WorkFetch& claim = claim_ != nullptr ? *claim_ : kNoClaim;
+  if (!claims_any_) {
+    calls.push_back({sql::kQueueActivities, Parameters(work_.keys, work_.executions, work_.ids, work_.names,
+                                                       work_.lanes, work_.sessions, work_.visible, work_.start_to_close,
+                                                       work_.schedule_to_start, work_.heartbeat, work_.bodies)});
+    return;
+  }
+  const WorkFetch& claim = *claim_;
   std::optional<std::string> owner;
   std::optional<Milliseconds> session_timeout;
   std::optional<std::int64_t> max_sessions;
@@ -264,8 +276,10 @@ void CommitPipeline::append_activity_calls(std::vector<Call>& calls) {
 std::vector<Call> CommitPipeline::calls() {
   std::vector<Call> calls;
   if (!messages_.empty()) calls.push_back({sql::kLockOrMake, Parameters(messages_.instances(), turn_.keys)});
-  calls.push_back({sql::kCheckTurns, Parameters(turn_.keys, turn_.secrets, turn_.ids, turn_.executions,
-                                                turn_.first_events, turn_.may_be_first, turn_.schedulers)});
+  if (!is_simple_) {
+    calls.push_back({sql::kCheckTurns, Parameters(turn_.keys, turn_.secrets, turn_.ids, turn_.executions,
+                                                  turn_.first_events, turn_.may_be_first, turn_.schedulers)});
+  }
   if (!done_.ids.empty()) calls.push_back({sql::kFinishWork, Parameters(done_.ids, done_.secrets, done_.keys)});
   if (!consumed_.ids.empty()) calls.push_back({sql::kConsumeMessages, Parameters(consumed_.ids, consumed_.keys)});
   append_execution_calls(calls);
@@ -273,6 +287,12 @@ std::vector<Call> CommitPipeline::calls() {
   // Other instances are scheduled first: a turn's own is whatever the turn makes of it.
   if (!messages_.empty()) messages_.append_calls(calls, retention_);
   turn_answer_ = calls.size();
+  if (is_simple_) {
+    calls.push_back(
+        {sql::kAdvanceTurns, Parameters(turn_.keys, turn_.secrets, turn_.ids, turn_.executions, turn_.first_events,
+                                        turn_.last_events, turn_.schedulers, turn_.keep, turn_.owners)});
+    return calls;
+  }
   calls.push_back({sql::kUpdateTurns, Parameters(turn_.keys, turn_.ids, turn_.executions, turn_.last_events, turn_.keep,
                                                  turn_.owners, turn_.statuses, turn_.started, turn_.names,
                                                  turn_.versions, turn_.parents, turn_.pins, retention_)});
@@ -302,6 +322,7 @@ std::vector<CommitAnswer> CommitPipeline::read(const std::vector<Rows>& answers)
   if (!claimed_answer_) return commits;
   const Rows& claimed = answers[*claimed_answer_];
   for (int row = 0; row < claimed.size(); ++row) {
+    if (!claimed.boolean(row, 4)) continue;
     const std::size_t place = places.at(claimed.integer(row, 1));
     commits[place].claimed.push_back(claimed_activity(*turns_[place], claimed.integer(row, 0),
                                                       claimed.unsigned_integer(row, 2), claimed.time(row, 3)));
@@ -315,13 +336,14 @@ std::vector<CommitAnswer> CommitPipeline::read(const std::vector<Rows>& answers)
 
 Topics CommitPipeline::topics(const std::vector<Rows>& answers) const {
   Topics topics = messages_.topics();
-  const std::size_t claimed = claimed_answer_ ? static_cast<std::size_t>(answers[*claimed_answer_].size()) : 0;
-  topics.activities = work_.keys.size() > claimed;
-  const Rows& turns = answers[turn_answer_];
-  for (int row = 0; row < turns.size(); ++row) {
-    topics.groups |= change_group(turns.bytes(row, 1));
-    topics.instances = topics.instances || turns.boolean(row, 3);
+  topics.groups |= changed_groups_;
+  topics.activities = !work_.keys.empty() && !claimed_answer_;
+  if (claimed_answer_) {
+    const Rows& queued = answers[*claimed_answer_];
+    for (int row = 0; row < queued.size(); ++row) topics.activities = topics.activities || !queued.boolean(row, 4);
   }
+  const Rows& turns = answers[turn_answer_];
+  for (int row = 0; row < turns.size(); ++row) topics.instances = topics.instances || turns.boolean(row, 3);
   return topics;
 }
 

@@ -28,7 +28,11 @@ namespace perdure::postgres {
 
 class CommitPipeline {
  public:
-  explicit CommitPipeline(Milliseconds retention) : retention_(retention) {}
+  // Most turns only go on with an execution. Their rows can be looked at, locked and written in one go behind
+  // everything else, because whoever holds the lease of an instance is alone with what belongs to it.
+  enum class LockRows { kLastIfPossible, kFirst };
+  explicit CommitPipeline(Milliseconds retention, LockRows when = LockRows::kLastIfPossible)
+      : retention_(retention), is_simple_(when == LockRows::kLastIfPossible) {}
 
   // False: it does not fit to the turns before it.
   [[nodiscard]] bool fits(const TurnCommit& commit, const InstanceLock& lock) const;
@@ -50,6 +54,7 @@ class CommitPipeline {
   void append_activity_calls(std::vector<Call>& calls);
 
   Milliseconds retention_;
+  bool is_simple_;  // every turn goes on with an execution, and withdraws nothing
   std::vector<const TurnCommit*> turns_;
   std::vector<std::int64_t> row_keys_;
   std::set<std::string> instances_;
@@ -96,6 +101,8 @@ class CommitPipeline {
   const WorkFetch* claim_ = nullptr;  // of the turns before, but for its limit
   std::optional<std::int64_t> claim_limit_;
   bool leaves_work_ = false;  // something is queued that whoever claims could take
+  bool claims_any_ = false;
+  std::uint64_t changed_groups_ = 0;  // of instances that look different from outside
   MessageLists messages_;
 
   // Where the answers of these calls are.

@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -22,6 +23,12 @@ struct pg_result;
 namespace perdure::postgres {
 
 // What the server said, or that it cannot be heard. Never leaves this folder: as_provider_error() is what callers see.
+// States that a caller can do something about: what the functions of the schema raise, and what a unique index says.
+inline constexpr std::string_view kTurnRefused = "PD001";
+inline constexpr std::string_view kWorkLost = "PD002";
+inline constexpr std::string_view kQueuedAlready = "PD003";
+inline constexpr std::string_view kDuplicate = "23505";
+
 class PostgresError final : public std::runtime_error {
  public:
   // `state` is the SQLSTATE; empty: the connection is lost.

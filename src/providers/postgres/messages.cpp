@@ -15,14 +15,12 @@ void MessageLists::add(const MessageRecord& message) {
   visible_.add(message.visible_at);
   bodies_.add(message.body);
   topics_.instances = true;
-  topics_.groups |= change_group(message.instance);
-  const auto known = std::find_if(known_.begin(), known_.end(),
-                                  [&message](const Instance& instance) { return instance.id == message.instance; });
-  if (known != known_.end()) {
-    known->ends = known->ends || ends_instance(message.kind);
-  } else {
-    known_.push_back({.id = message.instance, .ends = ends_instance(message.kind)});
+  const auto [known, is_new] = places_.try_emplace(message.instance, ends_.size());
+  if (is_new) {
     instances_.add(message.instance);
+    ends_.push_back(ends_instance(message.kind));
+  } else if (ends_instance(message.kind)) {
+    ends_[known->second] = true;
   }
 }
 
@@ -32,7 +30,7 @@ Call MessageLists::insertion() const {
 
 Call MessageLists::scheduling(Milliseconds retention) const {
   List ends = booleans();
-  for (const Instance& instance : known_) ends.add(instance.ends);
+  for (const bool ends_it : ends_) ends.add(ends_it);
   return {sql::kNoteMessages, Parameters(instances_, ends, retention)};
 }
 

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <perdure/fetch.h>
@@ -28,12 +29,9 @@ class MessageLists {
   [[nodiscard]] Call scheduling(Milliseconds retention) const;
 
  private:
-  struct Instance {
-    std::string id;
-    bool ends = false;
-  };
-  std::vector<Instance> known_;
+  std::unordered_map<std::string, std::size_t> places_;
   List instances_ = texts();
+  std::vector<bool> ends_;  // whether an instance gets what ends it
   List targets_ = texts();
   List kinds_ = smallints();
   List executions_ = bigints();

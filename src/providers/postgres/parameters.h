@@ -1,7 +1,7 @@
 // Arguments of a statement in PostgreSQL's binary format: single values, and lists of them.
 #pragma once
 
-#include <bit>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -21,9 +21,11 @@ enum class Type : std::uint32_t { kBoolean = 16, kBytes = 17, kBigint = 20, kSma
 template <std::integral Integer>
 void append_big_endian(std::string& bytes, Integer value) {
   const auto bits = static_cast<std::make_unsigned_t<Integer>>(value);
-  for (std::size_t left = sizeof(Integer); left > 0; --left) {
-    bytes.push_back(static_cast<char>((bits >> (8 * (left - 1))) & 0xFFU));
+  std::array<char, sizeof(Integer)> written{};
+  for (std::size_t place = 0; place < sizeof(Integer); ++place) {
+    written[place] = static_cast<char>((bits >> (8 * (sizeof(Integer) - 1 - place))) & 0xFFU);
   }
+  bytes.append(written.data(), written.size());
 }
 
 // A list: one argument, with an element for each of many things. A type of element that does not fit its list is a

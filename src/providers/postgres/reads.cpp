@@ -24,7 +24,7 @@ constexpr const char* kReadCustomStatus =
     " WHERE i.id = $1::text AND i.created_at IS NOT NULL AND s.version > $2::bigint";
 constexpr const char* kReadValue = "SELECT l.value FROM instances i CROSS JOIN LATERAL " PERDURE_LIVE_VALUES
                                    " l WHERE i.id = $1::text AND i.created_at IS NOT NULL AND l.name = $2::bytea";
-constexpr const char* kReadValues =
+constexpr const char* kReadValuesOf =
     "SELECT l.name, l.value, l.updated_at FROM instances i CROSS JOIN LATERAL " PERDURE_LIVE_VALUES
     " l WHERE i.id = $1::text AND i.created_at IS NOT NULL ORDER BY l.name";
 constexpr const char* kReadStats =
@@ -83,7 +83,7 @@ ProviderResult<std::vector<KeyValue>> PostgresStore::read_key_values(const std::
   using Values = std::vector<KeyValue>;
   return guarded<Values>([&]() -> ProviderResult<Values> {
     Values values;
-    const Rows rows = pool_.run(kReadValues, Parameters(instance), Repeat::kIfLost);
+    const Rows rows = pool_.run(kReadValuesOf, Parameters(instance), Repeat::kIfLost);
     for (int row = 0; row < rows.size(); ++row) {
       values.push_back({.key = rows.text(row, 0), .value = rows.text(row, 1), .updated_at = rows.time(row, 2)});
     }

@@ -16,17 +16,8 @@ inline constexpr const char* kInsertMessages =
     " m(target, kind, execution, name, visible_at, body, place)"
     " JOIN instances i ON i.id = m.target ORDER BY m.place";
 
-// Schedules instances that got messages. Until the first commit the start that is delivered first says what a node must
-// be able to run; what ends an instance does not wait for the end of a backoff.
-inline constexpr const char* kNoteMessages =
-    "UPDATE instances i"
-    " SET not_before = CASE WHEN NOT t.ends THEN i.not_before END,"
-    " name = CASE WHEN i.created_at IS NOT NULL THEN i.name ELSE coalesce((SELECT m.name FROM messages m"
-    "  WHERE m.key = i.key AND m.kind IN (1, 2) ORDER BY m.visible_at, m.id LIMIT 1), i.name) END,"
-    " (ready_at, held_ready_at, sweep_at) = (SELECT s.ready_at, s.held_ready_at, s.sweep_at FROM schedule_of("
-    "  i.key, i.created_at IS NOT NULL, CASE WHEN NOT t.ends THEN i.not_before END,"
-    "  CASE WHEN i.token IS NOT NULL THEN i.locked_until END, i.holder, $3::bigint) s)"
-    " FROM unnest($1::text[], $2::boolean[]) t(id, ends) WHERE i.id = t.id";
+// Schedules instances that got messages.
+inline constexpr const char* kNoteMessages = "SELECT note_messages($1::text[], $2::boolean[], $3::bigint)";
 
 inline constexpr const char* kFetchInstances =
     "SELECT * FROM fetch_instances($1::bigint, $2::bigint, $3::bigint, $4::text, $5::text[], $6::text[], $7::text[],"
@@ -43,6 +34,9 @@ inline constexpr const char* kEnqueueStart =
 inline constexpr const char* kCheckTurns =
     "SELECT check_turns($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::boolean[],"
     " $7::text[])";
+inline constexpr const char* kAdvanceTurns =
+    "SELECT * FROM advance_turns($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],"
+    " $7::text[], $8::bigint[], $9::text[])";
 inline constexpr const char* kFinishWork = "SELECT finish_work($1::bigint[], $2::bigint[], $3::bigint[])";
 inline constexpr const char* kConsumeMessages =
     "DELETE FROM messages m USING unnest($1::bigint[], $2::bigint[]) c(id, key) WHERE m.id = c.id AND m.key = c.key";
@@ -77,6 +71,16 @@ inline constexpr const char* kRefuseQueued = "SELECT refuse_queued($1::bigint[],
 inline constexpr const char* kCancelActivities =
     "DELETE FROM activities a USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) c(key, execution, activity_id)"
     " WHERE a.key = c.key AND a.execution = c.execution AND a.activity_id = c.activity_id";
+// Nobody claims any of them.
+inline constexpr const char* kQueueActivities =
+    "INSERT INTO activities(key, execution, activity_id, name, lane, session, ready_at, scheduled_at, expires_at,"
+    " start_to_close, schedule_to_start, heartbeat, body)"
+    " SELECT n.key, n.execution, n.activity_id, n.name, n.lane, n.session, coalesce(n.visible_at, t.moment), t.moment,"
+    " later(t.moment, n.schedule_to_start), n.start_to_close, n.schedule_to_start, n.heartbeat, n.body"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) t CROSS JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[],"
+    " $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[])"
+    " n(key, execution, activity_id, name, lane, session, visible_at, start_to_close, schedule_to_start, heartbeat, "
+    "body)";
 inline constexpr const char* kInsertActivities =
     "SELECT * FROM insert_activities($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[],"
     " $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[], $12::boolean[], $13::bigint[], "

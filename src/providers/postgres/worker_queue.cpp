@@ -18,9 +18,6 @@ constexpr const char* kReleaseActivities =
     "UPDATE activities a SET token = NULL, ready_at = now_ms(), attempts = greatest(a.attempts - 1, 0)"
     " WHERE a.ready_at > now_ms() AND a.token = $1::bigint AND $2::bigint IS NOT NULL";
 
-constexpr std::string_view kWorkLost = "PD002";
-constexpr std::string_view kDuplicate = "23505";
-
 WorkItem read_item(const Rows& rows, int row, std::int64_t secret) {
   WorkItem item;
   item.token = make_token({.queue = 'a', .row = rows.integer(row, 0), .secret = secret});

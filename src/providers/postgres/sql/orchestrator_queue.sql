@@ -61,7 +61,7 @@ DECLARE
   tried bigint[];
 BEGIN
   LOOP
-    SELECT array_agg(c.key ORDER BY c.due, c.key), array_agg(c.attempts ORDER BY c.due, c.key) INTO taken, tried
+    SELECT array_agg(c.key), array_agg(c.attempts) INTO taken, tried
     FROM (
       SELECT * FROM (
         SELECT i.key, i.attempts, i.ready_at AS due FROM instances i
@@ -96,7 +96,7 @@ END $$;
 
 -- The first row is the time, in `attempts`; then come orphans with what was dropped, in `attempts` too and without a
 -- key; then the instances. Messages are read in a statement behind the one that locks: an older view of them could show
--- what somebody else has consumed.
+-- what somebody else has consumed. An aggregate takes its rows in the order of the subquery that they come from.
 CREATE FUNCTION fetch_instances(
     most bigint, lock_timeout bigint, secret bigint, fetching_owner text, names text[], oldest text[], newest text[],
     suspect_from bigint, admit_suspects boolean, with_history boolean, max_messages bigint, max_bytes bigint,
@@ -137,9 +137,8 @@ BEGIN
     FROM unnest(taken) WITH ORDINALITY t(key, place)
     JOIN instances i ON i.key = t.key
     CROSS JOIN LATERAL (
-      SELECT array_agg(m.id ORDER BY m.place) AS ids, array_agg(m.kind ORDER BY m.place) AS kinds,
-             array_agg(m.execution ORDER BY m.place) AS executions, array_agg(m.name ORDER BY m.place) AS names,
-             array_agg(m.visible_at ORDER BY m.place) AS visible, array_agg(m.body ORDER BY m.place) AS bodies
+      SELECT array_agg(m.id) AS ids, array_agg(m.kind) AS kinds, array_agg(m.execution) AS executions,
+             array_agg(m.name) AS names, array_agg(m.visible_at) AS visible, array_agg(m.body) AS bodies
       FROM (
         SELECT b.*, row_number() OVER delivery AS place, sum(octet_length(b.body)) OVER delivery AS bytes
         FROM (
@@ -153,13 +152,12 @@ BEGIN
         WINDOW delivery AS (ORDER BY b.rank, b.visible_at, b.id)) m
       WHERE m.place = 1 OR (m.place <= max_messages AND m.bytes <= max_bytes)) q
     LEFT JOIN LATERAL (
-      SELECT array_agg(e.first_event ORDER BY e.first_event) AS first_events,
-             array_agg(e.events ORDER BY e.first_event) AS counts, array_agg(e.data ORDER BY e.first_event) AS data
-      FROM history e WHERE with_history AND e.key = i.key AND e.execution = i.execution) h ON true
+      SELECT array_agg(e.first_event) AS first_events, array_agg(e.events) AS counts, array_agg(e.data) AS data
+      FROM (SELECT * FROM history e WHERE with_history AND e.key = i.key AND e.execution = i.execution
+            ORDER BY e.first_event) e) h ON true
     LEFT JOIN LATERAL (
-      SELECT array_agg(k.name ORDER BY k.name) AS names, array_agg(k.value ORDER BY k.name) AS data,
-             array_agg(k.updated_at ORDER BY k.name) AS times
-      FROM key_values k WHERE with_history AND k.key = i.key) v ON true
+      SELECT array_agg(k.name) AS names, array_agg(k.value) AS data, array_agg(k.updated_at) AS times
+      FROM (SELECT * FROM key_values k WHERE with_history AND k.key = i.key ORDER BY k.name) k) v ON true
     ORDER BY t.place;
 END $$;
 

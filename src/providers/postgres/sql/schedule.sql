@@ -89,3 +89,31 @@ CREATE FUNCTION lock_instances(row_keys bigint[]) RETURNS void LANGUAGE plpgsql 
 BEGIN
   PERFORM 1 FROM instances i WHERE i.key = ANY(row_keys) ORDER BY i.key FOR UPDATE;
 END $$;
+
+-- Schedules rows that got messages, and that the caller has locked. What ends an instance does not wait for the end of a
+-- backoff. Until the first commit the start that is delivered first says what a node must be able to run.
+CREATE FUNCTION note_messages(ids text[], ends_it boolean[], retention bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  noted bigint;
+BEGIN
+  UPDATE instances i
+  SET not_before = CASE WHEN NOT t.ends THEN i.not_before END,
+      ready_at = greatest((SELECT m.visible_at FROM messages m WHERE m.key = i.key ORDER BY m.visible_at LIMIT 1),
+                          CASE WHEN NOT t.ends THEN i.not_before END,
+                          CASE WHEN i.token IS NOT NULL THEN i.locked_until END),
+      held_ready_at = CASE WHEN i.holder IS NOT NULL THEN greatest(
+        (SELECT m.visible_at FROM messages m WHERE m.key = i.key ORDER BY m.visible_at LIMIT 1),
+        CASE WHEN NOT t.ends THEN i.not_before END) END
+  FROM unnest(ids, ends_it) t(id, ends) WHERE i.id = t.id AND i.created_at IS NOT NULL;
+  GET DIAGNOSTICS noted = ROW_COUNT;
+  IF noted = cardinality(ids) THEN RETURN; END IF;
+  UPDATE instances i
+  SET not_before = CASE WHEN NOT t.ends THEN i.not_before END,
+      name = coalesce((SELECT m.name FROM messages m
+        WHERE m.key = i.key AND m.kind IN (1, 2) ORDER BY m.visible_at, m.id LIMIT 1), i.name),
+      (ready_at, held_ready_at, sweep_at) = (
+        SELECT s.ready_at, s.held_ready_at, s.sweep_at
+        FROM schedule_of(i.key, false, CASE WHEN NOT t.ends THEN i.not_before END,
+                         CASE WHEN i.token IS NOT NULL THEN i.locked_until END, i.holder, retention) s)
+  FROM unnest(ids, ends_it) t(id, ends) WHERE i.id = t.id AND i.created_at IS NULL;
+END $$;

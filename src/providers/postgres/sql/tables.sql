@@ -3,7 +3,7 @@
 -- The only source of time: a test schema replaces it. All statements of a transaction see the same. A client that has
 -- seen a later time (before the clock was set, or on another server) sets that as the floor.
 CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT greatest((extract(epoch FROM now()) * 1000)::bigint, nullif(current_setting('perdure.floor', true), '')::bigint)
+  SELECT greatest((date_part('epoch', now()) * 1000)::bigint, nullif(current_setting('perdure.floor', true), '')::bigint)
 $$;
 
 -- A lease of "for ever" must not wrap into the past.

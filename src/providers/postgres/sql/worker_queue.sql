@@ -96,7 +96,7 @@ BEGIN
     IF any_sessions THEN
       new_sessions := next_sessions(lanes, names, attempts_below, free_sessions(session_owner, max_sessions));
     END IF;
-    SELECT array_agg(c.id ORDER BY c.ready_at, c.id), array_agg(c.attempts ORDER BY c.ready_at, c.id) INTO taken, tried
+    SELECT array_agg(c.id), array_agg(c.attempts) INTO taken, tried
     FROM (
       SELECT f.id, f.attempts, f.ready_at FROM unnest(lanes) l(lane) CROSS JOIN LATERAL (
         SELECT a.id, a.attempts, a.ready_at FROM activities a
@@ -189,16 +189,22 @@ CREATE FUNCTION insert_activities(
     visible bigint[], start_to_closes bigint[], schedule_to_starts bigint[], heartbeats bigint[], bodies bytea[],
     claimable boolean[], secrets bigint[], claim_limit bigint, claim_lanes text[], claim_names text[], session_owner text,
     session_timeout bigint, max_sessions bigint, suspect_from bigint, admit_suspects boolean, lock_timeout bigint)
-  RETURNS TABLE(id bigint, key bigint, activity_id bigint, locked_until bigint) LANGUAGE plpgsql ROWS 10 AS $$
+  RETURNS TABLE(id bigint, key bigint, activity_id bigint, ready_at bigint, is_claimed boolean)
+  LANGUAGE plpgsql ROWS 10 AS $$
 #variable_conflict use_column
 DECLARE
   moment CONSTANT bigint := now_ms();
-  claiming boolean := false;
+  claiming boolean;
   claimed_count bigint := 0;
   free bigint;
   holder text;
 BEGIN
-  IF true = ANY(claimable) THEN
+  -- Mostly nothing waits at all, which is quickly seen; only who would find some of it must leave the new ones as well.
+  claiming := NOT (
+    EXISTS (SELECT 1 FROM unnest(coalesce(claim_lanes, all_lanes())) l(lane) CROSS JOIN LATERAL (
+      SELECT 1 FROM activities a WHERE a.lane = l.lane AND a.ready_at <= moment LIMIT 1) ready)
+    OR EXISTS (SELECT 1 FROM activities a WHERE a.expires_at <= moment AND a.ready_at <= moment));
+  IF NOT claiming THEN
     claiming := NOT work_is_waiting(claim_lanes, claim_names, session_owner, max_sessions, suspect_from, admit_suspects);
   END IF;
   IF claiming AND claim_limit IS NOT NULL THEN
@@ -234,22 +240,20 @@ BEGIN
     END LOOP;
   END IF;
   RETURN QUERY
-    WITH inserted AS (
-      INSERT INTO activities AS a (key, execution, activity_id, name, lane, session, ready_at, token, attempts,
-                                   scheduled_at, expires_at, start_to_close, schedule_to_start, heartbeat, body)
-      SELECT n.key, n.execution, n.activity_id, n.name, n.lane, n.session,
-             CASE WHEN c.is_claimed THEN later(moment, lock_timeout) ELSE coalesce(n.visible_at, moment) END,
-             CASE WHEN c.is_claimed THEN n.secret END, CASE WHEN c.is_claimed THEN 1 ELSE 0 END, moment,
-             CASE WHEN NOT c.is_claimed AND n.schedule_to_start IS NOT NULL THEN later(moment, n.schedule_to_start) END,
-             n.start_to_close, n.schedule_to_start, n.heartbeat, n.body
-      FROM unnest(row_keys, executions, activity_ids, names, lanes, sessions_wanted, visible, start_to_closes,
-                  schedule_to_starts, heartbeats, bodies, claimable, secrets) WITH ORDINALITY
-           n(key, execution, activity_id, name, lane, session, visible_at, start_to_close, schedule_to_start, heartbeat,
-             body, may_claim, secret, place)
-      CROSS JOIN LATERAL (SELECT claiming AND n.may_claim AS is_claimed) c
-      ORDER BY n.place
-      RETURNING a.id, a.key, a.activity_id, a.ready_at, a.token)
-    SELECT n.id, n.key, n.activity_id, n.ready_at FROM inserted n WHERE n.token IS NOT NULL;
+    INSERT INTO activities AS a (key, execution, activity_id, name, lane, session, ready_at, token, attempts,
+                                 scheduled_at, expires_at, start_to_close, schedule_to_start, heartbeat, body)
+    SELECT n.key, n.execution, n.activity_id, n.name, n.lane, n.session,
+           CASE WHEN claiming AND n.may_claim THEN later(moment, lock_timeout) ELSE coalesce(n.visible_at, moment) END,
+           CASE WHEN claiming AND n.may_claim THEN n.secret END, CASE WHEN claiming AND n.may_claim THEN 1 ELSE 0 END,
+           moment,
+           CASE WHEN NOT (claiming AND n.may_claim) AND n.schedule_to_start IS NOT NULL
+             THEN later(moment, n.schedule_to_start) END,
+           n.start_to_close, n.schedule_to_start, n.heartbeat, n.body
+    FROM unnest(row_keys, executions, activity_ids, names, lanes, sessions_wanted, visible, start_to_closes,
+                schedule_to_starts, heartbeats, bodies, claimable, secrets)
+      n(key, execution, activity_id, name, lane, session, visible_at, start_to_close, schedule_to_start, heartbeat, body,
+        may_claim, secret)
+    RETURNING a.id, a.key, a.activity_id, a.ready_at, a.token IS NOT NULL;
 END $$;
 
 -- Removes activities that are done, and fails unless each of them is locked with its secret, and its completion (NULL:
@@ -264,7 +268,7 @@ BEGIN
   SELECT array_agg(k.key), array_agg(k.key) FILTER (WHERE k.gets_nothing) INTO row_keys, without_message
   FROM (SELECT a.key, bool_and(w.completed IS NULL) AS gets_nothing
         FROM unnest(work_ids, completed) w(id, completed) JOIN activities a ON a.id = w.id GROUP BY a.key) k;
-  PERFORM lock_instances(row_keys);
+  PERFORM 1 FROM instances i WHERE i.key = ANY(row_keys) ORDER BY i.key FOR UPDATE;
   WITH gone AS (
     DELETE FROM activities a USING unnest(work_ids, secrets, completed) w(id, secret, completed), instances i
     WHERE a.id = w.id AND a.token = w.secret AND a.ready_at > now_ms()
