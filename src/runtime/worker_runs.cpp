@@ -13,7 +13,7 @@ namespace perdure::runtime {
 namespace {
 
 // What can never work here may work on another node, or after the next deployment.
-constexpr Milliseconds kRestOfUnusable{1'000};
+constexpr Milliseconds kRestOfUnusableWork{1'000};
 constexpr Milliseconds kRestAfterFailedAck{100};
 constexpr Milliseconds kFirstAckRetry{10};  // doubling
 constexpr int kMaxAckDoublings = 7;
@@ -94,7 +94,7 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
   } catch (const DecodeError& error) {
     warn(run, "an activity cannot be decoded; it is given back", "error", error.what());
   }
-  give_back_later(id, kRestOfUnusable, false);
+  give_back_later(id, kRestOfUnusableWork, false);
 }
 
 void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now) {
@@ -328,7 +328,10 @@ void WorkerDispatcher::unwant(Run& run) {
   run.wanted = false;
   run.deadline.reset();
   run.silent_at.reset();
-  by_identity_.erase(identity_of(run.record));
+  // The node may have fetched the same activity again before it noticed that it had lost it: then that run is the
+  // wanted one.
+  const auto wanted = by_identity_.find(identity_of(run.record));
+  if (wanted != by_identity_.end() && &runs_.at(wanted->second) == &run) by_identity_.erase(wanted);
 }
 
 void WorkerDispatcher::started(RunId id) {

@@ -165,6 +165,27 @@ TEST_F(RunActivities, WhatIsWithdrawnElsewhereConcernsNobody) {
   EXPECT_EQ(count<Stop>(), 0U);
 }
 
+TEST_F(RunActivities, AWithdrawalReachesTheLaterOfTwoRunsOfOneActivity) {
+  fetch({item(1)});
+  const RunId lost = start();
+  // Its lock was lost, the node got the activity again, and only then it hears of the loss.
+  WorkItem again = item(1, "Work", 2);
+  again.token = {"another token"};
+  fetch({again});
+  const RunId current = start();
+  now += 15s;
+  const auto [id, renewal] = take<Renew>();
+  std::vector<ProviderResult<Timestamp>> outcomes;
+  for (const LockToken& token : renewal.tokens) {
+    outcomes.push_back(token == again.token ? ProviderResult<Timestamp>(now + 30s)
+                                            : error(ProviderErrorKind::kLockLost));
+  }
+  answer(id, outcomes);
+  EXPECT_EQ(stopped(), lost);
+  withdraw(1);
+  EXPECT_EQ(stopped(), current);
+}
+
 TEST_F(RunActivities, AWithdrawalAfterTheOutcomeIsHarmless) {
   fetch({item(1)});
   finish(start());
