@@ -2,7 +2,9 @@
 
 # One seed is one whole run of a cluster. A sanitized run is some ten times slower.
 set(perdure_seeds 1..2000)
-if(PERDURE_SANITIZE)
+if("thread" IN_LIST PERDURE_SANITIZE)
+  set(perdure_seeds 1..50)
+elseif(PERDURE_SANITIZE)
   set(perdure_seeds 1..200)
 endif()
 add_test(NAME simulation.seeds COMMAND perdure_cli simulate --seeds ${perdure_seeds})

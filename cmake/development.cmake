@@ -29,3 +29,16 @@ if(perdure_sanitizers)
     endif()
   endif()
 endif()
+
+# perdure_unite(<target> [<source that stays alone>...]): several sources of a library as one, if that is asked for. The
+# names in their anonymous namespaces must differ then.
+function(perdure_unite target)
+  if(NOT PERDURE_UNITY_BUILD)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # which takes an included source for a header
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()

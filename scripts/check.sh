@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=${JOBS:-$(nproc)}
-last_commits=6
+last_commits=4
 patterns=('*.h' '*.cpp')
 
 in_git() { [ -e .git ] && git rev-parse --is-inside-work-tree >/dev/null 2>&1; }

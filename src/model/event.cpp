@@ -8,7 +8,7 @@ namespace perdure {
 
 namespace {
 
-constexpr std::size_t kShownBytes = 80;
+constexpr std::size_t kShownOfValue = 80;
 
 // Builds " 'name' of 2 input=…" part by part. An empty value shows as (empty), because "" is also a JSON payload.
 class Summary {
@@ -41,7 +41,7 @@ class Summary {
  private:
   Summary& append(std::string_view before, std::string_view value, std::string_view after) {
     text_ += before;
-    text_ += detail::printable(value, kShownBytes);
+    text_ += detail::printable(value, kShownOfValue);
     text_ += after;
     return *this;
   }

@@ -34,17 +34,17 @@ std::size_t alternative_of(std::uint16_t kind) noexcept {
 }
 #endif
 
-bool is_known(std::uint16_t kind) noexcept {
+bool is_known_event(std::uint16_t kind) noexcept {
   return kind >= 1 && kind <= kStoredKinds;
 }
 
 std::string position(const EventRecord& record) {
   const std::string event = "event " + std::to_string(record.event_id);
-  if (!is_known(record.kind)) return event + ": ";
+  if (!is_known_event(record.kind)) return event + ": ";
   return event + " (" + std::string(detail::kEventKinds[alternative_of(record.kind)].name) + "): ";
 }
 
-[[noreturn]] void fail_unknown_kind(std::uint16_t kind, const SemanticVersion& writer) {
+[[noreturn]] void fail_unknown_event(std::uint16_t kind, const SemanticVersion& writer) {
   throw DecodeError("unknown event kind " + std::to_string(kind) + ", written by engine " + writer.to_string() +
                     "; this engine is " + engine_version().to_string() + ": use a newer engine to read this history");
 }
@@ -62,7 +62,7 @@ Event decode_event(const EventRecord& record) {
     Event event{.id = record.event_id, .turn = record.turn, .time = record.time, .engine_version = {}, .body = {}};
     detail::FieldReader reader(record.body);
     event.engine_version = reader.header();
-    if (!is_known(record.kind)) fail_unknown_kind(record.kind, event.engine_version);
+    if (!is_known_event(record.kind)) fail_unknown_event(record.kind, event.engine_version);
     detail::emplace_alternative(event.body, alternative_of(record.kind));
     std::visit([&reader](auto& body) { fields(reader, body); }, event.body);
     reader.finish();

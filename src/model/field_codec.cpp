@@ -15,7 +15,7 @@ constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::size_t kFirstCapacity = 128;
 // When a long value makes the body grow, room for the short fields that follow it.
 constexpr std::size_t kSpareCapacity = 128;
-constexpr std::size_t kShownBytes = 40;
+constexpr std::size_t kShownOfField = 40;
 
 // A number or version on its way into a body, without an allocation.
 struct ShortText {
@@ -38,7 +38,7 @@ struct ShortText {
 };
 
 std::string quoted(std::string_view text) {
-  return '\'' + printable(text, kShownBytes) + '\'';
+  return '\'' + printable(text, kShownOfField) + '\'';
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ SemanticVersion FieldReader::header() {
   const std::string_view writer = line.substr(space + 1);
   if (*format > kFormatVersion) {
     throw DecodeError("format version " + std::to_string(*format) + ", written by engine " +
-                      printable(writer, kShownBytes) + "; this engine is " + engine_version().to_string() +
+                      printable(writer, kShownOfField) + "; this engine is " + engine_version().to_string() +
                       " and reads up to format version " + std::to_string(kFormatVersion) +
                       ": use a newer engine to read it");
   }

@@ -16,7 +16,7 @@ namespace perdure {
 namespace {
 
 constexpr std::string_view kFirstLine = "perdure history 1";
-constexpr std::size_t kShownBytes = 80;
+constexpr std::size_t kShownOfLine = 80;
 
 std::optional<std::uint16_t> kind_code(std::string_view name) noexcept {
   const auto& kinds = detail::kEventKinds;
@@ -48,16 +48,16 @@ EventLine parse_event_line(std::string_view line) {
   const auto words = split_event_line(line);
   if (!words || (*words)[0] != "event" || (*words)[3] != "turn" || (*words)[5] != "time" || (*words)[7] != "bytes") {
     throw DecodeError("expected 'event <id> <kind> turn <n> time <ms> bytes <n>', got '" +
-                      detail::printable(line, kShownBytes) + "'");
+                      detail::printable(line, kShownOfLine) + "'");
   }
   const auto id = detail::parse_canonical<EventId>((*words)[1]);
   const auto kind = kind_code((*words)[2]);
   const auto turn = detail::parse_canonical<TurnNumber>((*words)[4]);
   const auto time = detail::parse_canonical<std::int64_t>((*words)[6]);
   const auto size = detail::parse_canonical<std::size_t>((*words)[8]);
-  if (!kind) throw DecodeError("unknown event kind '" + detail::printable((*words)[2], kShownBytes) + "'");
+  if (!kind) throw DecodeError("unknown event kind '" + detail::printable((*words)[2], kShownOfLine) + "'");
   if (!id || !turn || !time || !size) {
-    throw DecodeError("a number is not canonical or too large in '" + detail::printable(line, kShownBytes) + "'");
+    throw DecodeError("a number is not canonical or too large in '" + detail::printable(line, kShownOfLine) + "'");
   }
   return {{*id, *kind, *turn, Timestamp(Milliseconds(*time)), {}}, *size};
 }

@@ -15,11 +15,11 @@ namespace perdure::detail {
 
 namespace {
 
-constexpr std::size_t kShownBytes = 40;
+constexpr std::size_t kShownOfScalar = 40;
 
 [[noreturn]] void fail(std::string_view expected, std::string_view json) {
   throw std::invalid_argument("expected " + std::string(expected) +
-                              (json.empty() ? ", got nothing" : ", got: " + printable(json, kShownBytes)));
+                              (json.empty() ? ", got nothing" : ", got: " + printable(json, kShownOfScalar)));
 }
 
 std::string_view trim(std::string_view json) noexcept {
@@ -91,7 +91,7 @@ std::string json_from_string(std::string_view text) {
   if (const auto invalid = find_invalid_utf8(text)) {
     throw std::invalid_argument("a string must be UTF-8 to become JSON; byte " + std::to_string(*invalid) + " of " +
                                 std::to_string(text.size()) +
-                                " is not: " + printable(text.substr(*invalid, 4), kShownBytes));
+                                " is not: " + printable(text.substr(*invalid, 4), kShownOfScalar));
   }
   if (needs_escape(text)) return nlohmann::json(text).dump();
   std::string json;

@@ -15,15 +15,15 @@ namespace {
 static_assert(std::variant_size_v<MessageBody> == static_cast<std::size_t>(MessageKind::kExecuteActivity),
               "MessageKind and MessageBody list the same kinds");
 
-bool is_known(std::uint16_t kind) noexcept {
+bool is_known_message(std::uint16_t kind) noexcept {
   return kind >= 1 && kind <= detail::kMessageKinds.size();
 }
 
 std::string position(std::uint16_t kind) {
-  return is_known(kind) ? "message (" + std::string(detail::kMessageKinds[kind - 1U]) + "): " : "message: ";
+  return is_known_message(kind) ? "message (" + std::string(detail::kMessageKinds[kind - 1U]) + "): " : "message: ";
 }
 
-[[noreturn]] void fail_unknown_kind(std::uint16_t kind, const SemanticVersion& writer) {
+[[noreturn]] void fail_unknown_message(std::uint16_t kind, const SemanticVersion& writer) {
   throw DecodeError("unknown message kind " + std::to_string(kind) + ", written by engine " + writer.to_string() +
                     "; this engine is " + engine_version().to_string() + ": use a newer engine to read this message");
 }
@@ -45,7 +45,7 @@ MessageBody decode_message_body(std::uint16_t kind, std::string_view body) {
     MessageBody message;
     detail::FieldReader reader(body);
     const SemanticVersion writer = reader.header();
-    if (!is_known(kind)) fail_unknown_kind(kind, writer);
+    if (!is_known_message(kind)) fail_unknown_message(kind, writer);
     detail::emplace_alternative(message, kind - 1U);
     std::visit([&reader](auto& held) { fields(reader, held); }, message);
     reader.finish();

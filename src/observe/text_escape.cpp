@@ -10,7 +10,7 @@ namespace perdure::observe {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 // Every control lies below U+10000, so four digits and no surrogate pair.
 std::string control_escape(char32_t c) {
@@ -18,7 +18,7 @@ std::string control_escape(char32_t c) {
   if (c == U'\r') return "\\r";
   if (c == U'\t') return "\\t";
   std::string escape = "\\u";
-  for (const unsigned shift : {12U, 8U, 4U, 0U}) escape += kDigits[(c >> shift) & 0xFU];
+  for (const unsigned shift : {12U, 8U, 4U, 0U}) escape += kHexDigits[(c >> shift) & 0xFU];
   return escape;
 }
 

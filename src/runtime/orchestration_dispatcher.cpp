@@ -15,7 +15,7 @@ constexpr Milliseconds kFirstCommitRetry{10};  // doubling
 constexpr Milliseconds kRestAfterFailedCommit{50};
 
 template <class Alternative>
-bool is(std::size_t kind) {
+bool is_request(std::size_t kind) {
   return orchestration::RequestBody(Alternative{}).index() == kind;
 }
 
@@ -196,19 +196,19 @@ void OrchestrationDispatcher::answer(RequestId id, orchestration::Answer answer,
   PERDURE_CHECK(found != outstanding_.end(), "a request is answered once");
   Outstanding request = std::move(found->second);
   outstanding_.erase(found);
-  if (is<orchestration::Fetch>(request.kind)) {
+  if (is_request<orchestration::Fetch>(request.kind)) {
     fetched(std::get<ProviderResult<OrchestrationBatch>>(std::move(answer)), now);
-  } else if (is<orchestration::Await>(request.kind)) {
+  } else if (is_request<orchestration::Await>(request.kind)) {
     awaited(std::get<ProviderResult<bool>>(answer), now);
-  } else if (is<orchestration::ReadHistory>(request.kind)) {
+  } else if (is_request<orchestration::ReadHistory>(request.kind)) {
     history_read(request.jobs.front(), std::get<ProviderResult<StoredHistory>>(std::move(answer)), now);
-  } else if (is<orchestration::RunTurn>(request.kind)) {
+  } else if (is_request<orchestration::RunTurn>(request.kind)) {
     turn_decided(request.jobs.front(), std::get<TurnDecision>(std::move(answer)), now);
-  } else if (is<orchestration::Commit>(request.kind)) {
+  } else if (is_request<orchestration::Commit>(request.kind)) {
     committed(request, std::get<std::vector<ProviderResult<CommitAnswer>>>(std::move(answer)), now);
-  } else if (is<orchestration::GiveBack>(request.kind)) {
+  } else if (is_request<orchestration::GiveBack>(request.kind)) {
     given_back(request, std::get<std::vector<ProviderResult<void>>>(answer), now);
-  } else if (is<orchestration::Renew>(request.kind)) {
+  } else if (is_request<orchestration::Renew>(request.kind)) {
     renewed(request, std::get<std::vector<ProviderResult<Timestamp>>>(answer), now);
   }
 }

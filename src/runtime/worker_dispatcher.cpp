@@ -12,7 +12,7 @@ namespace perdure::runtime {
 namespace {
 
 template <class Alternative>
-bool is(std::size_t kind) {
+bool is_request_for(std::size_t kind) {
   return worker::RequestBody(Alternative{}).index() == kind;
 }
 
@@ -275,31 +275,31 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
   PERDURE_CHECK(found != outstanding_.end(), "a request is answered once");
   const Outstanding request = std::move(found->second);
   outstanding_.erase(found);
-  if (is<worker::Fetch>(request.kind)) {
+  if (is_request_for<worker::Fetch>(request.kind)) {
     fetched(std::get<ProviderResult<WorkBatch>>(std::move(answer)), now);
-  } else if (is<worker::Await>(request.kind)) {
+  } else if (is_request_for<worker::Await>(request.kind)) {
     awaited(std::get<ProviderResult<bool>>(answer), now);
-  } else if (is<worker::Ack>(request.kind)) {
+  } else if (is_request_for<worker::Ack>(request.kind)) {
     acknowledged(request, std::get<std::vector<ProviderResult<void>>>(answer), now);
-  } else if (is<worker::GiveBack>(request.kind)) {
+  } else if (is_request_for<worker::GiveBack>(request.kind)) {
     given_back(request, std::get<std::vector<ProviderResult<void>>>(answer));
-  } else if (is<worker::Renew>(request.kind)) {
+  } else if (is_request_for<worker::Renew>(request.kind)) {
     renewed(request, std::get<std::vector<ProviderResult<Timestamp>>>(answer), now);
-  } else if (is<worker::Beat>(request.kind)) {
+  } else if (is_request_for<worker::Beat>(request.kind)) {
     beaten(request, std::get<std::vector<ProviderResult<Timestamp>>>(answer), now);
-  } else if (is<worker::RenewSessions>(request.kind)) {
+  } else if (is_request_for<worker::RenewSessions>(request.kind)) {
     keeping_up_ = false;
     sessions_renewed(std::get<ProviderResult<std::size_t>>(answer), now);
-  } else if (is<worker::CleanupSessions>(request.kind)) {
+  } else if (is_request_for<worker::CleanupSessions>(request.kind)) {
     keeping_up_ = false;
     const auto& count = std::get<ProviderResult<std::size_t>>(answer);
     if (!count) {
       logger_.warn("old sessions could not be swept up; trying again later", {{"error", count.error().to_string()}});
     }
-  } else if (is<worker::ReadGauges>(request.kind)) {
+  } else if (is_request_for<worker::ReadGauges>(request.kind)) {
     keeping_up_ = false;
     gauges_read(std::get<worker::Gauges>(answer));
-  } else if (is<worker::Start>(request.kind)) {
+  } else if (is_request_for<worker::Start>(request.kind)) {
     started(request.runs.front());
   }
   sweep();

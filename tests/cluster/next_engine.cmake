@@ -11,6 +11,8 @@ target_compile_definitions(perdure_worker_next_child PRIVATE
   PERDURE_NEXT_ENGINE PERDURE_VERSION="${perdure_next_version}")
 target_link_libraries(perdure_worker_next_child PRIVATE
   perdure::perdure perdure::testing perdure_postgres_test_support perdure_development)
+target_compile_options(perdure_worker_next_child PRIVATE ${perdure_test_options})
+target_precompile_headers(perdure_worker_next_child REUSE_FROM perdure_test_headers)
 
 add_dependencies(perdure_cluster_tests perdure_worker_next_child)
 target_compile_definitions(perdure_cluster_tests PRIVATE

@@ -26,7 +26,7 @@ else()
     list(APPEND arguments -DCMAKE_PREFIX_PATH=${PREFIX} -DPERDURE_WANTED=${WANTED})
   elseif(HOW STREQUAL "add_subdirectory")
     # It compiles the whole library, and only to see that it can.
-    list(APPEND arguments -DPERDURE_SOURCE=${PERDURE_SOURCE} -DCMAKE_BUILD_TYPE=Debug)
+    list(APPEND arguments -DPERDURE_SOURCE=${PERDURE_SOURCE} -DCMAKE_BUILD_TYPE=Debug -DPERDURE_UNITY_BUILD=ON)
   else()
     message(FATAL_ERROR "HOW is '${HOW}'; it must be find_package, add_subdirectory or pkg_config")
   endif()

@@ -4,7 +4,7 @@ namespace perdure::memory {
 
 namespace {
 
-const Instance* find_instance(const Store& store, const std::string& id) {
+const Instance* created_instance(const Store& store, const std::string& id) {
   const KeyRow* const row = store.keys.find(id);
   return row != nullptr && row->instance ? &*row->instance : nullptr;
 }
@@ -33,23 +33,23 @@ std::optional<InstanceStatus> read_status(const Store& store, const std::string&
 
 std::optional<CustomStatus> read_custom_status(const Store& store, const std::string& instance,
                                                std::uint64_t last_seen_version) {
-  const Instance* const known = find_instance(store, instance);
+  const Instance* const known = created_instance(store, instance);
   if (known == nullptr || known->custom_status_version <= last_seen_version) return std::nullopt;
   return CustomStatus{.value = known->custom_status, .version = known->custom_status_version};
 }
 
 std::optional<std::string> read_key_value(const Store& store, const std::string& instance, const std::string& key) {
-  const Instance* const known = find_instance(store, instance);
+  const Instance* const known = created_instance(store, instance);
   return known == nullptr ? std::nullopt : known->key_values.find(key);
 }
 
 std::vector<KeyValue> read_key_values(const Store& store, const std::string& instance) {
-  const Instance* const known = find_instance(store, instance);
+  const Instance* const known = created_instance(store, instance);
   return known == nullptr ? std::vector<KeyValue>() : known->key_values.live();
 }
 
 std::optional<InstanceStats> read_stats(const Store& store, const std::string& instance) {
-  const Instance* const known = find_instance(store, instance);
+  const Instance* const known = created_instance(store, instance);
   if (known == nullptr) return std::nullopt;
   const Execution& current = known->current();
   InstanceStats stats;

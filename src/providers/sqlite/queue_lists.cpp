@@ -8,7 +8,7 @@ namespace perdure::sqlite {
 
 namespace {
 
-constexpr std::string_view kActivities = "activities";
+constexpr std::string_view kActivityPages = "activities";
 constexpr std::string_view kStarts = "starts";
 
 #define PERDURE_QUEUED_ACTIVITY                                                                                   \
@@ -43,7 +43,7 @@ QueuedActivity read_activity(const Query& query, Timestamp now) {
 }  // namespace
 
 ProviderResult<ActivityPage> list_activities(Connection& connection, const ActivityQuery& query, Timestamp now) {
-  const ProviderResult<std::uint64_t> before = place_before_page(kActivities, query.limit, query.cursor);
+  const ProviderResult<std::uint64_t> before = place_before_page(kActivityPages, query.limit, query.cursor);
   if (!before) return before.error();
   ActivityPage page;
   std::uint64_t last = 0;
@@ -51,7 +51,7 @@ ProviderResult<ActivityPage> list_activities(Connection& connection, const Activ
                               : connection.query(kAllActivities, *before);
   while (rows.step()) {
     if (page.activities.size() == query.limit) {
-      page.next = cursor_behind(kActivities, last);
+      page.next = cursor_behind(kActivityPages, last);
       break;
     }
     last = rows.unsigned_integer(0);

@@ -11,8 +11,8 @@ namespace perdure::testing::comparison {
 
 namespace {
 
-constexpr std::size_t kMostInFlight = 10;
-constexpr std::size_t kMostEnded = 12;
+constexpr std::size_t kMostTurns = 10;
+constexpr std::size_t kMostEndedTurns = 12;
 
 std::string shown(const Run& run, const StoredHistory& history, const std::string& instance, ExecutionId execution) {
   return run.is_damaged(instance, execution) ? "history of damaged events" : text_of(history);
@@ -30,7 +30,7 @@ std::string shown(const Run& run, const ProviderResult<OrchestrationBatch>& batc
 void end_turn(InFlight& known, std::size_t index) {
   const Both<OrchestrationItem> ended = std::move(known.turns[index]);
   known.turns.erase(known.turns.begin() + static_cast<std::ptrdiff_t>(index));
-  remember(known.ended_turns, {ended[0].token, ended[1].token}, kMostEnded);
+  remember(known.ended_turns, {ended[0].token, ended[1].token}, kMostEndedTurns);
 }
 
 // A commit that is repeated lists what is known already.
@@ -47,7 +47,7 @@ void note_claimed(InFlight& known, const Both<TurnCommit>& commits, const Both<C
     const auto same = [&](const Both<WorkItem>& other) {
       return other[0].token == work[0].token && other[1].token == work[1].token;
     };
-    if (std::none_of(known.work.begin(), known.work.end(), same)) remember(known.work, std::move(work), kMostInFlight);
+    if (std::none_of(known.work.begin(), known.work.end(), same)) remember(known.work, std::move(work), kMostTurns);
   }
 }
 
@@ -80,7 +80,7 @@ void commit(Run& run, const std::vector<Both<TurnCommit>>& commits) {
       run.call([&] { return Fields("ack_orchestration_items").add("commits", of_side(commits, 0)).text(); },
                [&](Provider& store, Side side) { return store.ack_orchestration_items(of_side(commits, side)); });
   for (std::size_t i = 0; i < commits.size(); ++i) {
-    remember(run.in_flight().commits, commits[i], kMostEnded);
+    remember(run.in_flight().commits, commits[i], kMostEndedTurns);
     if (!answers[0][i]) continue;
     const Both<CommitAnswer> both{*answers[0][i], *answers[1][i]};
     note_claimed(run.in_flight(), commits[i], both);
@@ -98,7 +98,7 @@ void fetch_instances(Run& run) {
   if (!answers[0]) return;
   for (std::size_t i = 0; i < answers[0]->items.size(); ++i) {
     InFlight& known = run.in_flight();
-    if (known.turns.size() >= kMostInFlight) end_turn(known, 0);
+    if (known.turns.size() >= kMostTurns) end_turn(known, 0);
     known.turns.push_back({answers[0]->items[i], answers[1]->items[i]});
   }
 }

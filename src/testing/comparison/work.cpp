@@ -10,14 +10,14 @@ namespace perdure::testing::comparison {
 
 namespace {
 
-constexpr std::size_t kMostInFlight = 14;
-constexpr std::size_t kMostEnded = 12;
+constexpr std::size_t kMostWork = 14;
+constexpr std::size_t kMostEndedWork = 12;
 
 void end_work(InFlight& known, const LockToken& reference_token) {
   const auto same = [&](const Both<WorkItem>& work) { return work[0].token == reference_token; };
   const auto ended = std::find_if(known.work.begin(), known.work.end(), same);
   if (ended == known.work.end()) return;
-  remember(known.ended_work, {(*ended)[0].token, (*ended)[1].token}, kMostEnded);
+  remember(known.ended_work, {(*ended)[0].token, (*ended)[1].token}, kMostEndedWork);
   known.work.erase(ended);
 }
 
@@ -40,7 +40,7 @@ void fetch_work(Run& run) {
                                 [&](Provider& store, Side) { return store.fetch_work_items(fetch); });
   if (!answers[0]) return;
   for (std::size_t i = 0; i < answers[0]->items.size(); ++i) {
-    remember(run.in_flight().work, {answers[0]->items[i], answers[1]->items[i]}, kMostInFlight);
+    remember(run.in_flight().work, {answers[0]->items[i], answers[1]->items[i]}, kMostWork);
   }
 }
 

@@ -9,7 +9,7 @@ namespace perdure::testing::simulation {
 namespace {
 
 // Goes through a history once.
-class Rules {
+class HistoryRules {
  public:
   void check(const Event& event) {
     if (event.id != ++last_id_) broken(event, "its id should be " + std::to_string(last_id_));
@@ -94,7 +94,7 @@ class Rules {
 }  // namespace
 
 std::vector<std::string> broken_rules(std::span<const Event> history) {
-  Rules rules;
+  HistoryRules rules;
   for (const Event& event : history) rules.check(event);
   return rules.take();
 }

@@ -8,7 +8,7 @@ namespace perdure::testing::simulation {
 
 namespace {
 
-constexpr std::array<std::string_view, kOps> kNames = {
+constexpr std::array<std::string_view, kOps> kOpNames = {
     "activity",
     "tagged activity",
     "session activities",
@@ -57,9 +57,9 @@ constexpr std::array<std::string_view, kOps> kNames = {
 };
 
 Op op_of(const std::string& name) {
-  const auto* found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end()) throw std::invalid_argument("no operation is called '" + name + "'");
-  return static_cast<Op>(found - kNames.begin());
+  const auto* found = std::find(kOpNames.begin(), kOpNames.end(), name);
+  if (found == kOpNames.end()) throw std::invalid_argument("no operation is called '" + name + "'");
+  return static_cast<Op>(found - kOpNames.begin());
 }
 
 nlohmann::json to_json(const Program& program);
@@ -124,7 +124,7 @@ Program program_from(const nlohmann::json& json) {
 }  // namespace
 
 std::string_view to_string(Op op) noexcept {
-  return kNames.at(static_cast<std::size_t>(op));
+  return kOpNames.at(static_cast<std::size_t>(op));
 }
 
 std::string token(const Program& program, const Step& step) {

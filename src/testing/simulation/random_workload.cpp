@@ -12,8 +12,8 @@ namespace perdure::testing::simulation {
 
 namespace {
 
-constexpr std::size_t kSecond = 1'000;
-constexpr std::size_t kDay = 86'400'000;
+constexpr std::size_t kOneSecond = 1'000;
+constexpr std::size_t kOneDay = 86'400'000;
 
 class Planner {
  public:
@@ -24,9 +24,9 @@ class Planner {
   }
 
   RootPlan plan() {
-    const Milliseconds start = time(20 * kSecond);
+    const Milliseconds start = time(20 * kOneSecond);
     add(ClientCall::kStart, start);
-    if (dice_.chance(30)) add(ClientCall::kStartAgain, start + time(30 * kSecond));
+    if (dice_.chance(30)) add(ClientCall::kStartAgain, start + time(30 * kOneSecond));
     feed();
     intervene();
     for (std::size_t i = dice_.below(3); i > 0; --i) add(ClientCall::kReadStatus, start + some_time());
@@ -40,7 +40,7 @@ class Planner {
   }
   Milliseconds time(std::size_t longest) { return Milliseconds(static_cast<std::int64_t>(dice_.below(longest))); }
   Milliseconds some_time() {
-    return time(dice_.one_of<std::size_t>({kSecond, 60 * kSecond, 3'600 * kSecond, 2 * kDay}));
+    return time(dice_.one_of<std::size_t>({kOneSecond, 60 * kOneSecond, 3'600 * kOneSecond, 2 * kOneDay}));
   }
 
   void feed() {

@@ -237,9 +237,9 @@ std::optional<SteppedNode::Choice> SteppedNode::carry_out(WorkAnswer answer) {
 // The whole function is one step: it runs here, and is over when this returns, unless it is asynchronous.
 std::optional<SteppedNode::Choice> SteppedNode::carry_out(Started started) {
   const RunId run = started.start.run;
-  const auto call = std::make_shared<detail::ActivityCall>(
+  const auto call = std::make_shared<perdure::detail::ActivityCall>(
       std::move(started.start.about), store_, logger_,
-      detail::ActivityCall::Reports{
+      perdure::detail::ActivityCall::Reports{
           .ended =
               [inbox = inbox_, run](const ActivityOutcome& outcome) {
                 inbox->add([run, outcome](auto& dispatcher, Timestamp now) { dispatcher.ended(run, outcome, now); });

@@ -107,7 +107,7 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
   std::vector<Choice> choices_;
   std::optional<AwaitTurns> await_turns_;
   std::optional<AwaitActivities> await_activities_;
-  std::map<runtime::RunId, std::weak_ptr<detail::ActivityCall>> calls_;
+  std::map<runtime::RunId, std::weak_ptr<perdure::detail::ActivityCall>> calls_;
   // What asynchronous completions, which may come from anywhere, leave for the next step.
   struct Inbox;
   std::shared_ptr<Inbox> inbox_;

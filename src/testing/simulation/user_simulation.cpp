@@ -24,7 +24,7 @@ using FindingKind = SimulationFindingKind;
 // Of the order of things in the calm run and in those with a planned crash.
 constexpr std::uint64_t kPlannedSeed = 1;
 // For what a node does from time to time although nothing has changed: behind every time limit.
-constexpr Milliseconds kRarely = std::chrono::hours(24 * 3'650);
+constexpr Milliseconds kNearlyNever = std::chrono::hours(24 * 3'650);
 constexpr Milliseconds kLongestRun = std::chrono::hours(24 * 365 * 5);
 constexpr std::size_t kMostNodes = 16;
 
@@ -156,7 +156,7 @@ class UserSimulation {
     const bool is_planned = run.kind != SimulatedRunKind::kSeed;
     options.adjust_node = [all_tags = !options_.tags, is_planned](RuntimeOptions& node) {
       if (all_tags) node.worker_tag_filter = TagFilter::any();
-      node.session_cleanup_interval = kRarely;
+      node.session_cleanup_interval = kNearlyNever;
       // Kept in memory, so that only the crash makes the code run again.
       if (is_planned) node.cached_executions = RuntimeOptions().cached_executions;
     };
