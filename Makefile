@@ -10,6 +10,7 @@ BENCH_ARGS ?=
 SOAK_ARGS ?=
 MUTATION_ARGS ?=
 FUZZ_SECONDS ?=
+SANITIZE_ALL ?= OFF
 
 .PHONY: build setup test demo bench ceiling soak check format sanitize matrix fuzz mutation clean help
 
@@ -74,9 +75,10 @@ check: setup
 format: setup
 	@scripts/check.sh --format
 
-# The thread sanitizer runs only what starts threads.
+# The thread sanitizer runs only what starts threads, the others not all of that. SANITIZE_ALL=ON lets them run the rest as
+# well, in twice the time.
 sanitize: setup
-	@$(call configure,asan)
+	@$(call say,configure asan); cmake --preset asan -DPERDURE_SANITIZE_ALL=$(SANITIZE_ALL) >/dev/null
 	@$(call build,asan)
 	@$(call say,test asan)
 	@ctest --preset asan
@@ -127,7 +129,7 @@ help:
 	@echo 'make soak       two runtimes under a mixed workload for ten minutes'
 	@echo 'make check      clang-format on all sources, clang-tidy on what changed; CHECK_BASE=<commit>, CHECK_ALL=1'
 	@echo 'make format     let clang-format rewrite all sources'
-	@echo 'make sanitize   the suite under address and undefined, the threaded tests under thread'
+	@echo 'make sanitize   tests under address and undefined, those with threads under thread; SANITIZE_ALL=ON for all'
 	@echo 'make matrix     the suite with clang'
 	@echo 'make fuzz       the fuzzers; FUZZ_SECONDS=600 to search that long with each'
 	@echo 'make mutation   plant faults in the engine and let the simulator find them; MUTATION_ARGS=...'

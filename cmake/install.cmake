@@ -8,9 +8,6 @@ set(perdure_components perdure perdure_testing)
 if(TARGET perdure_determinism_guard)
   list(APPEND perdure_components perdure_determinism_guard)
 endif()
-if(TARGET perdure_postgres)
-  list(APPEND perdure_components perdure_postgres)
-endif()
 install(TARGETS ${perdure_components} EXPORT perdure_targets
   RUNTIME COMPONENT perdure-runtime
   LIBRARY COMPONENT perdure-runtime NAMELINK_COMPONENT perdure-dev
@@ -21,9 +18,16 @@ if(TARGET perdure_cli)
 endif()
 install(EXPORT perdure_targets NAMESPACE perdure:: DESTINATION ${perdure_cmake_dir} COMPONENT perdure-dev)
 
+# Exported apart, so that a project without libpq can use the rest.
 set(perdure_has_postgres OFF)
 if(TARGET perdure_postgres)
   set(perdure_has_postgres ON)
+  install(TARGETS perdure_postgres EXPORT perdure_postgres_targets
+    RUNTIME COMPONENT perdure-runtime
+    LIBRARY COMPONENT perdure-runtime NAMELINK_COMPONENT perdure-dev
+    ARCHIVE COMPONENT perdure-dev
+    FILE_SET HEADERS COMPONENT perdure-dev)
+  install(EXPORT perdure_postgres_targets NAMESPACE perdure:: DESTINATION ${perdure_cmake_dir} COMPONENT perdure-dev)
 endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/perdureConfig.cmake.in ${PROJECT_BINARY_DIR}/perdureConfig.cmake
   INSTALL_DESTINATION ${perdure_cmake_dir})
@@ -58,3 +62,12 @@ if(perdure_type STREQUAL "STATIC_LIBRARY")
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/perdure.pc.in ${PROJECT_BINARY_DIR}/perdure.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/perdure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT perdure-dev)
+if(TARGET perdure_postgres)
+  set(perdure_pc_requires "perdure = ${PROJECT_VERSION}")
+  if(perdure_type STREQUAL "STATIC_LIBRARY")
+    string(APPEND perdure_pc_requires ", libpq")
+  endif()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/perdure-postgres.pc.in ${PROJECT_BINARY_DIR}/perdure-postgres.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/perdure-postgres.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    COMPONENT perdure-dev)
+endif()

@@ -12,6 +12,8 @@
 
 #include <sys/resource.h>
 
+#include "../arguments.h"
+
 namespace ceiling {
 
 struct Arguments {
@@ -29,35 +31,17 @@ struct Arguments {
 
 inline Arguments parse(int count, char** values) {
   Arguments arguments;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view text = values[i];
-    const std::size_t equals = text.find('=');
-    const std::string key(text.substr(0, equals));
-    const std::string value(equals == std::string_view::npos ? "" : text.substr(equals + 1));
-    if (key == "shape")
-      arguments.shape = value;
-    else if (key == "path")
-      arguments.path = value;
-    else if (key == "batch")
-      arguments.batch = std::stoul(value);
-    else if (key == "instances")
-      arguments.instances = std::stoul(value);
-    else if (key == "others")
-      arguments.others = std::stoul(value);
-    else if (key == "timers")
-      arguments.timers = std::stoul(value);
-    else if (key == "connections")
-      arguments.connections = std::stoul(value);
-    else if (key == "seconds")
-      arguments.seconds = std::stod(value);
-    else if (key == "warm_up")
-      arguments.warm_up = std::stod(value);
-    else if (key == "sql")
-      arguments.show_sql = true;
-    else
-      throw std::invalid_argument("unknown argument '" + key +
-                                  "'; known: shape path batch instances others timers connections seconds warm_up sql");
-  }
+  bench::read_arguments(count, values,
+                        {{"shape", &arguments.shape},
+                         {"path", &arguments.path},
+                         {"batch", &arguments.batch},
+                         {"instances", &arguments.instances},
+                         {"others", &arguments.others},
+                         {"timers", &arguments.timers},
+                         {"connections", &arguments.connections},
+                         {"seconds", &arguments.seconds},
+                         {"warm_up", &arguments.warm_up},
+                         {"sql", &arguments.show_sql}});
   if (arguments.shape != "plain" && arguments.shape != "fused") throw std::invalid_argument("shape is plain or fused");
   if (arguments.connections == 0) throw std::invalid_argument("at least one connection is needed");
   if (arguments.instances / arguments.connections < arguments.batch) {

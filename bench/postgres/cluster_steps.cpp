@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include <perdure/perdure.h>
+#include "../arguments.h"
 #include "fresh_store.h"
 #include "server_cpu.h"
 
@@ -44,29 +45,14 @@ struct Arguments {
 
 Arguments parse(int count, char** values) {
   Arguments arguments;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view text = values[i];
-    const std::size_t equals = text.find('=');
-    const std::string key(text.substr(0, equals));
-    const std::string value(equals == std::string_view::npos ? "" : text.substr(equals + 1));
-    if (key == "path") {
-      arguments.path = value;
-    } else if (key == "nodes") {
-      arguments.nodes = std::stoul(value);
-    } else if (key == "workflows") {
-      arguments.workflows = std::stoul(value);
-    } else if (key == "steps") {
-      arguments.steps = std::stoul(value);
-    } else if (key == "workers") {
-      arguments.workers = std::stoul(value);
-    } else if (key == "fast") {
-      arguments.fast = value != "0";
-    } else if (key == "node") {
-      arguments.is_node = true;
-    } else {
-      throw std::invalid_argument("unknown argument '" + key + "'; known: path nodes workflows steps workers fast");
-    }
-  }
+  bench::read_arguments(count, values,
+                        {{"path", &arguments.path},
+                         {"nodes", &arguments.nodes},
+                         {"workflows", &arguments.workflows},
+                         {"steps", &arguments.steps},
+                         {"workers", &arguments.workers},
+                         {"fast", &arguments.fast},
+                         {"node", &arguments.is_node}});
   if (!bench::is_postgres_url(arguments.path)) throw std::invalid_argument("path=URL of a PostgreSQL server is needed");
   return arguments;
 }

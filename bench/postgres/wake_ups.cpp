@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "../arguments.h"
 #include "../percentile.h"
 #include "fresh_store.h"
 
@@ -23,29 +24,19 @@ using SteadyClock = std::chrono::steady_clock;
 struct Arguments {
   std::string path;
   std::size_t rounds = 300;
-  perdure::Milliseconds poll_interval{200};
+  perdure::Milliseconds poll_interval{0};
   double seconds = 5;
 };
 
 Arguments parse(int count, char** values) {
   Arguments arguments;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view text = values[i];
-    const std::size_t equals = text.find('=');
-    const std::string key(text.substr(0, equals));
-    const std::string value(equals == std::string_view::npos ? "" : text.substr(equals + 1));
-    if (key == "path") {
-      arguments.path = value;
-    } else if (key == "rounds") {
-      arguments.rounds = std::stoul(value);
-    } else if (key == "poll_ms") {
-      arguments.poll_interval = perdure::Milliseconds(std::stol(value));
-    } else if (key == "seconds") {
-      arguments.seconds = std::stod(value);
-    } else {
-      throw std::invalid_argument("unknown argument '" + key + "'; known: path rounds poll_ms seconds");
-    }
-  }
+  std::size_t poll_ms = 200;
+  bench::read_arguments(count, values,
+                        {{"path", &arguments.path},
+                         {"rounds", &arguments.rounds},
+                         {"poll_ms", &poll_ms},
+                         {"seconds", &arguments.seconds}});
+  arguments.poll_interval = perdure::Milliseconds(poll_ms);
   if (!bench::is_postgres_url(arguments.path)) throw std::invalid_argument("path=URL of a PostgreSQL server is needed");
   if (arguments.rounds == 0) throw std::invalid_argument("at least one round is needed");
   return arguments;

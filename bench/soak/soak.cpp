@@ -25,6 +25,7 @@
 
 #include <malloc.h>
 
+#include "../arguments.h"
 #include "lock_watch.h"
 #include "workload.h"
 
@@ -46,29 +47,13 @@ struct Arguments {
 
 Arguments parse(int count, char** values) {
   Arguments arguments;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view text = values[i];
-    const std::size_t equals = std::min(text.find('='), text.size());
-    const std::string key(text.substr(0, equals));
-    const std::string value(text.substr(std::min(equals + 1, text.size())));
-    const auto number = [&] { return static_cast<unsigned>(std::stoul(value)); };
-    if (key == "seconds") {
-      arguments.seconds = number();
-    } else if (key == "drivers") {
-      arguments.drivers = number();
-    } else if (key == "batch") {
-      arguments.batch = number();
-    } else if (key == "restart") {
-      arguments.restart = number();
-    } else if (key == "seed") {
-      arguments.seed = number();
-    } else if (key == "store") {
-      arguments.store = value;
-    } else {
-      throw std::invalid_argument("unknown argument '" + key +
-                                  "'; known: seconds drivers batch restart seed store, each as key=value");
-    }
-  }
+  bench::read_arguments(count, values,
+                        {{"seconds", &arguments.seconds},
+                         {"drivers", &arguments.drivers},
+                         {"batch", &arguments.batch},
+                         {"restart", &arguments.restart},
+                         {"seed", &arguments.seed},
+                         {"store", &arguments.store}});
   return arguments;
 }
 

@@ -29,6 +29,7 @@
 #include <sys/resource.h>
 
 #include <perdure/perdure.h>
+#include "../arguments.h"
 #include "../percentile.h"
 #include "../postgres/fresh_store.h"
 #include "../postgres/server_cpu.h"
@@ -54,34 +55,16 @@ struct Arguments {
 
 Arguments parse(int count, char** values) {
   Arguments arguments;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view text = values[i];
-    const std::size_t equals = text.find('=');
-    const std::string key(text.substr(0, equals));
-    const std::string value(equals == std::string_view::npos ? "" : text.substr(equals + 1));
-    if (key == "store") {
-      arguments.store = value;
-    } else if (key == "steps") {
-      arguments.steps = std::stoul(value);
-    } else if (key == "in_flight") {
-      arguments.in_flight = std::stoul(value);
-    } else if (key == "workflows") {
-      arguments.workflows = std::stoul(value);
-    } else if (key == "workers") {
-      arguments.workers = std::stoul(value);
-    } else if (key == "turns") {
-      arguments.turns = std::stoul(value);
-    } else if (key == "cache") {
-      arguments.cache = value != "0";
-    } else if (key == "fast") {
-      arguments.fast = value != "0";
-    } else if (key == "growth") {
-      arguments.growth = true;
-    } else {
-      throw std::invalid_argument("unknown argument '" + key +
-                                  "'; known: store steps in_flight workflows workers turns cache fast growth");
-    }
-  }
+  bench::read_arguments(count, values,
+                        {{"store", &arguments.store},
+                         {"steps", &arguments.steps},
+                         {"in_flight", &arguments.in_flight},
+                         {"workflows", &arguments.workflows},
+                         {"workers", &arguments.workers},
+                         {"turns", &arguments.turns},
+                         {"cache", &arguments.cache},
+                         {"fast", &arguments.fast},
+                         {"growth", &arguments.growth}});
   if (arguments.workers == 0) arguments.workers = std::clamp<std::size_t>(arguments.in_flight, 1, 64);
   return arguments;
 }

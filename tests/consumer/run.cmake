@@ -18,6 +18,10 @@ if(HOW STREQUAL "pkg_config")
   separate_arguments(CXX_FLAGS UNIX_COMMAND "${CXX_FLAGS}")
   file(MAKE_DIRECTORY ${BINARY})
   run(${CXX} -std=c++20 ${CXX_FLAGS} ${SOURCE}/main.cpp -o ${BINARY}/consumer ${flags})
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs perdure-postgres
+    OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  run(${CXX} -std=c++20 ${CXX_FLAGS} ${SOURCE}/postgres.cpp -o ${BINARY}/postgres_consumer ${flags})
   set(ENV{LD_LIBRARY_PATH} ${PREFIX}/${LIBDIR})  # for BUILD_SHARED_LIBS
 else()
   set(arguments -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_FLAGS=${CXX_FLAGS} -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
@@ -40,4 +44,11 @@ message("${output}")
 string(FIND "${output}" "${VERSION}" position)
 if(position EQUAL -1)
   message(FATAL_ERROR "the consumer did not print version ${VERSION}")
+endif()
+
+if(NOT HOW STREQUAL "add_subdirectory")  # where the store is off unless somebody asks for it
+  execute_process(COMMAND ${BINARY}/postgres_consumer OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT output MATCHES "postgres: .*check that the server runs")
+    message(FATAL_ERROR "the consumer of perdure::postgres printed: ${output}")
+  endif()
 endif()

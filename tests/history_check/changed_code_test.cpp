@@ -45,7 +45,7 @@ class ChangedCode : public HistoryCheckScene {
     return result.findings.front().report;
   }
 };
-PERDURE_ON_BOTH_STORES(ChangedCode);
+PERDURE_ON_EVERY_STORE(ChangedCode);
 
 // ---- what fits -----------------------------------------------------------------------------------------------------
 

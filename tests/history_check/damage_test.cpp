@@ -35,7 +35,7 @@ class Damage : public HistoryCheckScene {
     ASSERT_TRUE(cluster.store()->admin()->append_history(instance, 1, records).has_value());
   }
 };
-PERDURE_ON_BOTH_STORES(Damage);
+PERDURE_ON_EVERY_STORE(Damage);
 
 TEST_P(Damage, AHistoryOfWhichNothingCanBeReadIsUndecodable) {
   cluster.damage_history("bad");

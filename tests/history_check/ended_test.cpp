@@ -35,7 +35,7 @@ class Ended : public HistoryCheckScene {
     EXPECT_EQ(info("terminated").status, ExecutionStatus::kTerminated);
   }
 };
-PERDURE_ON_BOTH_STORES(Ended);
+PERDURE_ON_EVERY_STORE(Ended);
 
 TEST_P(Ended, TheLiveCheckDoesNotLookAtThem) {
   const auto result = check(code("Other", work));
@@ -81,7 +81,7 @@ TEST_P(Ended, MissingCodeIsFoundToo) {
 }
 
 class EndedByTheEngine : public HistoryCheckScene {};
-PERDURE_ON_BOTH_STORES(EndedByTheEngine);
+PERDURE_ON_EVERY_STORE(EndedByTheEngine);
 
 // What the code of the last turn decided was discarded, and who ended it was another deployment.
 TEST_P(EndedByTheEngine, AnExecutionThatDivergedFitsTheCodeThatWroteIt) {

@@ -54,7 +54,7 @@ class Executions : public HistoryCheckScene {
     cluster.client().prune_executions("r", {.keep_last = keep_last, .completed_before = {}});
   }
 };
-PERDURE_ON_BOTH_STORES(Executions);
+PERDURE_ON_EVERY_STORE(Executions);
 
 // ---- the current execution -----------------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class Continuation : public HistoryCheckScene {
   Registry old;
   Registry fresh;
 };
-PERDURE_ON_BOTH_STORES(Continuation);
+PERDURE_ON_EVERY_STORE(Continuation);
 
 TEST_P(Continuation, TheCodeOfTheNextExecutionMustBeThere) {
   const auto result = check(old);

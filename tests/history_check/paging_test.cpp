@@ -37,7 +37,7 @@ class Paging : public HistoryCheckScene {
   }
   HistoryCheckOptions options;
 };
-PERDURE_ON_BOTH_STORES(Paging);
+PERDURE_ON_EVERY_STORE(Paging);
 
 // How many executions of the code are there at this moment.
 class Alive {

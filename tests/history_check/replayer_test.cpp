@@ -44,7 +44,7 @@ class ReplayerTest : public HistoryCheckScene {
     return cluster.client().read_execution_history("o");
   }
 };
-PERDURE_ON_BOTH_STORES(ReplayerTest);
+PERDURE_ON_EVERY_STORE(ReplayerTest);
 
 TEST_P(ReplayerTest, AHistoryFitsTheCodeThatWroteIt) {
   const Replayer replayer(code("Order", order));

@@ -58,9 +58,10 @@ class HistoryCheckScene : public ::testing::TestWithParam<WorldKind> {
   std::shared_ptr<WatchedStore> store = std::make_shared<WatchedStore>(cluster.store());
 };
 
-#define PERDURE_ON_BOTH_STORES(suite)                                                                                  \
-  INSTANTIATE_TEST_SUITE_P(Stores, suite,                                                                              \
-                           ::testing::Values(WorldKind{.seed = 1}, WorldKind{.store = StoreKind::kSqlite, .seed = 2}), \
+#define PERDURE_ON_EVERY_STORE(suite)                                                                                 \
+  INSTANTIATE_TEST_SUITE_P(Stores, suite,                                                                             \
+                           ::testing::Values(WorldKind{.seed = 1}, WorldKind{.store = StoreKind::kSqlite, .seed = 2}, \
+                                             WorldKind{.store = StoreKind::kPostgres, .seed = 3}),                    \
                            [](const auto& store) { return store.param.name(); })
 
 // One orchestration of that code.

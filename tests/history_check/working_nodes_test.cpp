@@ -43,7 +43,7 @@ class WorkingNodes : public HistoryCheckScene {
   }
   const Registry registry = code("Rounds", rounds);
 };
-PERDURE_ON_BOTH_STORES(WorkingNodes);
+PERDURE_ON_EVERY_STORE(WorkingNodes);
 
 // ---- what changes while it is read ---------------------------------------------------------------------------------
 
@@ -223,7 +223,8 @@ TEST_P(WorkingNodes, NothingIsChanged) {
 class CheckBesideThreads : public ::testing::TestWithParam<WorldKind> {};
 INSTANTIATE_TEST_SUITE_P(Stores, CheckBesideThreads,
                          ::testing::Values(WorldKind{.threads = true},
-                                           WorldKind{.store = StoreKind::kSqlite, .threads = true}),
+                                           WorldKind{.store = StoreKind::kSqlite, .threads = true},
+                                           WorldKind{.store = StoreKind::kPostgres, .threads = true}),
                          [](const auto& store) { return store.param.name(); });
 
 // Each round's activities depend on the value of the round before, and rounds follow each other without a pause.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <perdure/perdure.h>
+#include "postgres/orders.h"
 #include "support/postgres_schema.h"
 
 namespace perdure::test {
@@ -15,15 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Timestamp kStart{Milliseconds(1'700'000'000'000)};
-
-MessageRecord start_of(const std::string& instance) {
-  MessageRecord start;
-  start.kind = MessageKind::kStartOrchestration;
-  start.instance = instance;
-  start.name = "Order";
-  start.body = "x";
-  return start;
-}
 
 // One that is wrong by an hour.
 RuntimeOptions wrong_by(Milliseconds offset) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <perdure/postgres_provider.h>
+#include "postgres/orders.h"
 #include "support/postgres_server.h"
 
 namespace perdure::test {
@@ -15,20 +16,22 @@ namespace {
 
 constexpr Milliseconds kLease{60'000};
 
-MessageRecord message(MessageKind kind, const std::string& instance) {
+MessageRecord activity(const std::string& instance, EventId id) {
   MessageRecord record;
-  record.kind = kind;
+  record.kind = MessageKind::kExecuteActivity;
   record.instance = instance;
-  record.name = kind == MessageKind::kStartOrchestration ? "Order" : "";
+  record.name = "Charge";
+  record.execution = kFirstExecutionId;
+  record.activity_id = id;
   record.body = "x";
   return record;
 }
 
-MessageRecord activity(const std::string& instance, EventId id) {
-  MessageRecord record = message(MessageKind::kExecuteActivity, instance);
-  record.name = "Charge";
-  record.execution = kFirstExecutionId;
-  record.activity_id = id;
+MessageRecord completion_for(const std::string& instance) {
+  MessageRecord record;
+  record.kind = MessageKind::kActivityCompleted;
+  record.instance = instance;
+  record.body = "x";
   return record;
 }
 
@@ -43,8 +46,7 @@ class Life {
   Life(Provider& store, std::string instance) : store_(store), instance_(std::move(instance)) {}
 
   void run() {
-    const MessageRecord start = message(MessageKind::kStartOrchestration, instance_);
-    ASSERT_TRUE(store_.enqueue_start(start, StartPolicy::kFail).has_value());
+    ASSERT_TRUE(store_.enqueue_start(start_of(instance_), StartPolicy::kFail).has_value());
     commit(1, true, false);  // it starts, and schedules an activity
     work();
     commit(2, false, true);  // which has come; the next one is claimed and the lock kept
@@ -68,7 +70,7 @@ class Life {
     TurnCommit commit;
     commit.token = token_;
     commit.commit_id = event;
-    commit.events = {EventRecord{.event_id = event, .kind = 1, .turn = event, .time = {}, .body = "e"}};
+    commit.events = {event_of_order(event)};
     commit.activities = {activity(instance_, event)};
     commit.claim = WorkFetch{};
     commit.keep_lock = kLease;
@@ -87,10 +89,7 @@ class Life {
     expect_done(store_.renew_orchestration_locks(std::vector{token_}, kLease));
     TurnCommit commit = turn(event);
     for (const QueuedMessage& fetched : batch->items.at(0).messages) commit.consumed.push_back(fetched.id);
-    if (starts) {
-      commit.started =
-          StartedMetadata{.name = "Order", .version = {}, .parent = {}, .pinned_version = {}, .carry_forward = 0};
-    }
+    if (starts) commit.started = started_order();
     if (!keeps) {
       commit.claim.reset();
       commit.keep_lock.reset();
@@ -106,8 +105,7 @@ class Life {
     ASSERT_EQ(batch->items.size(), 1U);
     const LockToken token = batch->items.at(0).token;
     expect_done(store_.renew_work_locks(std::vector{token}, kLease));
-    expect_done(store_.ack_work_items(
-        std::vector{WorkAck{.token = token, .completion = message(MessageKind::kActivityCompleted, instance_)}}));
+    expect_done(store_.ack_work_items(std::vector{WorkAck{.token = token, .completion = completion_for(instance_)}}));
   }
 
   // For what is not there.

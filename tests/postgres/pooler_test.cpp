@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <perdure/postgres_provider.h>
+#include "postgres/orders.h"
 #include "support/postgres_bouncer.h"
 #include "support/postgres_server.h"
 
@@ -15,15 +16,6 @@ namespace perdure::test {
 namespace {
 
 using ::testing::HasSubstr;
-
-MessageRecord start_of(const std::string& instance) {
-  MessageRecord start;
-  start.kind = MessageKind::kStartOrchestration;
-  start.instance = instance;
-  start.name = "Order";
-  start.body = "x";
-  return start;
-}
 
 TEST(PostgresPooler, WorksInSessionMode) {
   const PostgresServer server;

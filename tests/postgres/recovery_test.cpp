@@ -10,6 +10,7 @@
 
 #include <perdure/postgres_provider.h>
 #include <perdure/provider_admin.h>
+#include "postgres/orders.h"
 #include "support/postgres_server.h"
 #include "support/postgres_session.h"
 
@@ -17,26 +18,6 @@ namespace perdure::test {
 namespace {
 
 using ::testing::HasSubstr;
-
-MessageRecord start_of(const std::string& instance) {
-  MessageRecord start;
-  start.kind = MessageKind::kStartOrchestration;
-  start.instance = instance;
-  start.name = "Order";
-  start.body = "x";
-  return start;
-}
-
-TurnCommit first_turn_of(const OrchestrationItem& item, CommitId id) {
-  TurnCommit commit;
-  commit.token = item.token;
-  commit.commit_id = id;
-  commit.consumed = {item.messages.at(0).id};
-  commit.started =
-      StartedMetadata{.name = "Order", .version = {}, .parent = {}, .pinned_version = {}, .carry_forward = 0};
-  commit.events = {EventRecord{.event_id = 1, .kind = 1, .turn = 1, .time = {}, .body = "e"}};
-  return commit;
-}
 
 // A server of the test's own, which it may hurt.
 class PostgresRecovery : public ::testing::Test {

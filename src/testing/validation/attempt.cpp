@@ -6,8 +6,6 @@ namespace perdure::testing {
 
 namespace {
 
-constexpr Milliseconds kWorkLock{30'000};
-
 void the_first_fetch_of_an_instance_is_attempt_one(ProviderFactory& factory) {
   Scene scene(factory);
   scene.enqueue_start("order");

@@ -8,9 +8,7 @@ namespace perdure::testing {
 namespace {
 
 using Kind = ProviderErrorKind;
-using Ids = std::vector<EventId>;
-
-constexpr Milliseconds kWorkLock{30'000};
+using EventIds = std::vector<EventId>;
 
 std::vector<MessageRecord> three_activities(const std::string& instance = "order") {
   return {activity(instance, 2), activity(instance, 3), activity(instance, 4)};
@@ -113,7 +111,7 @@ void cancelled_activities_leave_the_queue(ProviderFactory& factory) {
   Scene scene(factory);
   scene.create_with_activities("order", three_activities());
   cancel_activities(scene, "order", {2, 4});
-  expect_equal(activity_ids_of(fetch_activities(scene, 10)), Ids{3}, "what is left");
+  expect_equal(activity_ids_of(fetch_activities(scene, 10)), EventIds{3}, "what is left");
   scene.fetch_nothing();
 }
 
@@ -127,7 +125,7 @@ void many_activities_are_cancelled_at_once(ProviderFactory& factory) {
   }
   scene.create_with_activities("order", activities);
   cancel_activities(scene, "order", ids);
-  expect_equal(activity_ids_of(fetch_activities(scene, 200)), Ids{50}, "what is left");
+  expect_equal(activity_ids_of(fetch_activities(scene, 200)), EventIds{50}, "what is left");
 }
 
 void a_running_activity_learns_that_it_was_cancelled(ProviderFactory& factory) {
@@ -151,7 +149,7 @@ void cancelling_what_is_not_there_does_nothing(ProviderFactory& factory) {
   scene.create_with_activities("order", three_activities());
   cancel_activities(scene, "order", {99, 3, 100, 3});
   cancel_activities(scene, "order", {3});
-  expect_equal(activity_ids_of(fetch_activities(scene, 10)), Ids{2, 4}, "what is left");
+  expect_equal(activity_ids_of(fetch_activities(scene, 10)), EventIds{2, 4}, "what is left");
 }
 
 void an_activity_that_is_scheduled_and_cancelled_in_one_turn_is_gone(ProviderFactory& factory) {
@@ -162,7 +160,7 @@ void an_activity_that_is_scheduled_and_cancelled_in_one_turn_is_gone(ProviderFac
   commit.activities = {activity("order", 2), activity("order", 3)};
   commit.cancelled_activities = {2};
   scene.ack(commit);
-  expect_equal(activity_ids_of(fetch_activities(scene, 10)), Ids{3}, "what is left");
+  expect_equal(activity_ids_of(fetch_activities(scene, 10)), EventIds{3}, "what is left");
 }
 
 void cancelling_concerns_one_execution_of_one_instance(ProviderFactory& factory) {

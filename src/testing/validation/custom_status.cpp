@@ -16,8 +16,8 @@ void set_status(Scene& scene, const std::string& instance, std::optional<std::st
       where);
 }
 
-std::optional<CustomStatus> read(Scene& scene, const std::string& instance, std::uint64_t last_seen = 0,
-                                 Where where = Where::current()) {
+std::optional<CustomStatus> read_custom(Scene& scene, const std::string& instance, std::uint64_t last_seen = 0,
+                                        Where where = Where::current()) {
   return take(scene.store().read_custom_status(instance, last_seen), where);
 }
 
@@ -27,7 +27,7 @@ void expect_status(Scene& scene, const std::string& instance, const std::optiona
   expect(status.has_value(), "there is no status", where);
   expect_equal(status->custom_status, value, "the custom status in read_status", where);
   expect_equal(status->custom_status_version, version, "its version in read_status", where);
-  const std::optional<CustomStatus> custom = read(scene, instance, 0, where);
+  const std::optional<CustomStatus> custom = read_custom(scene, instance, 0, where);
   expect_equal(custom.has_value(), version > 0, "there is something newer than version 0", where);
   if (custom) {
     expect_equal(custom->value, value, "the custom status", where);
@@ -92,11 +92,11 @@ void it_is_read_only_if_it_is_newer(ProviderFactory& factory) {
   scene.create("a");
   set_status(scene, "a", "one");
   set_status(scene, "a", "two");
-  expect_equal(read(scene, "a", 1).has_value(), true, "there is something newer than version 1");
-  expect_equal(read(scene, "a", 2).has_value(), false, "there is something newer than version 2");
-  expect_equal(read(scene, "a", 99).has_value(), false, "there is something newer than version 99");
+  expect_equal(read_custom(scene, "a", 1).has_value(), true, "there is something newer than version 1");
+  expect_equal(read_custom(scene, "a", 2).has_value(), false, "there is something newer than version 2");
+  expect_equal(read_custom(scene, "a", 99).has_value(), false, "there is something newer than version 99");
   set_status(scene, "a", std::nullopt);
-  const std::optional<CustomStatus> reset = read(scene, "a", 2);
+  const std::optional<CustomStatus> reset = read_custom(scene, "a", 2);
   expect(reset.has_value(), "the reset is not seen");
   expect_equal(reset->value, std::optional<std::string>(), "the value");
   expect_equal(reset->version, std::uint64_t{3}, "the version");
@@ -104,9 +104,9 @@ void it_is_read_only_if_it_is_newer(ProviderFactory& factory) {
 
 void an_unknown_instance_has_none(ProviderFactory& factory) {
   Scene scene(factory);
-  expect(!read(scene, "a").has_value(), "an unknown instance has a custom status");
+  expect(!read_custom(scene, "a").has_value(), "an unknown instance has a custom status");
   scene.enqueue_start("a");
-  expect(!read(scene, "a").has_value(), "an instance that has not begun has a custom status");
+  expect(!read_custom(scene, "a").has_value(), "an instance that has not begun has a custom status");
 }
 
 void it_survives_the_end_and_the_next_execution(ProviderFactory& factory) {
@@ -139,7 +139,7 @@ void it_goes_with_the_instance(ProviderFactory& factory) {
   scene.create("a");
   set_status(scene, "a", "half");
   take(scene.admin().delete_instance("a", true));
-  expect(!read(scene, "a").has_value(), "a deleted instance has a custom status");
+  expect(!read_custom(scene, "a").has_value(), "a deleted instance has a custom status");
   scene.create("a");
   expect_status(scene, "a", std::nullopt, 0);
 }

@@ -9,10 +9,6 @@ namespace perdure::testing {
 
 namespace {
 
-bool supported(Scene& scene) {
-  return scene.store().capabilities().fast_path;
-}
-
 // A turn of the instance that completes these activities.
 TurnCommit completing(Scene& scene, const OrchestrationItem& item, const std::vector<WorkItem>& done) {
   TurnCommit commit = scene.commit_of(item);
@@ -32,7 +28,7 @@ void expect_refused(Scene& scene, TurnCommit commit, const std::string& instance
 
 void without_the_capability_it_is_unsupported(ProviderFactory& factory) {
   Scene scene(factory);
-  if (supported(scene)) return;
+  if (has_fast_path(scene)) return;
   scene.create_with_activities("a", {activity("a", 2)});
   const WorkItem work = scene.fetch_work();
   const OrchestrationItem item = scene.wake("a");
@@ -52,7 +48,7 @@ void without_the_capability_it_is_unsupported(ProviderFactory& factory) {
 
 void completed_work_goes_with_the_turn(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create_with_activities("a", {activity("a", 2), activity("a", 3), activity("a", 4)});
   const std::vector<WorkItem> work = fetch_activities(scene, 2);
   const OrchestrationItem item = scene.wake("a");
@@ -72,7 +68,7 @@ void completed_work_goes_with_the_turn(ProviderFactory& factory) {
 
 void completed_work_counts_as_use_of_its_session(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create_with_activities("a", {in_session(activity("a", 2), "s")});
   const WorkItem work = scene.fetch_work(as_worker("A"));
   scene.advance(Milliseconds{10'000});
@@ -84,7 +80,7 @@ void completed_work_counts_as_use_of_its_session(ProviderFactory& factory) {
 
 void work_of_a_second_attempt_is_not_completed(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create_with_activities("a", {activity("a", 2)});
   scene.fetch_work();
   scene.advance(WorkFetch().lock_timeout);
@@ -96,7 +92,7 @@ void work_of_a_second_attempt_is_not_completed(ProviderFactory& factory) {
 
 void work_of_another_instance_is_not_completed(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create("a");
   scene.create_with_activities("b", {activity("b", 2)});
   const WorkItem foreign = scene.fetch_work();
@@ -106,7 +102,7 @@ void work_of_another_instance_is_not_completed(ProviderFactory& factory) {
 
 void work_whose_lock_expired_is_not_completed(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create_with_activities("a", {activity("a", 2)});
   WorkFetch brief;
   brief.lock_timeout = Milliseconds{1'000};
@@ -119,7 +115,7 @@ void work_whose_lock_expired_is_not_completed(ProviderFactory& factory) {
 
 void one_bad_token_spoils_the_commit(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create_with_activities("a", {activity("a", 2), activity("a", 3), activity("a", 4)});
   const std::vector<WorkItem> work = fetch_activities(scene, 3);
   WorkItem unknown = work[1];
@@ -137,7 +133,7 @@ void one_bad_token_spoils_the_commit(ProviderFactory& factory) {
 
 void work_that_a_turn_withdrew_is_not_completed(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create_with_activities("a", {activity("a", 2)});
   const WorkItem work = scene.fetch_work();
   scene.turn("a", [](TurnCommit& commit) { commit.cancelled_activities = {2}; });
@@ -147,7 +143,7 @@ void work_that_a_turn_withdrew_is_not_completed(ProviderFactory& factory) {
 // A whole workflow of three activities: one fetch, and then a commit a step.
 void a_step_is_one_commit(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.enqueue_start("a");
   OrchestrationFetch mine;
   mine.owner = "N";

@@ -12,10 +12,6 @@ namespace {
 
 using Indices = std::vector<std::size_t>;
 
-bool supported(Scene& scene) {
-  return scene.store().capabilities().fast_path;
-}
-
 WorkFetch up_to(std::size_t limit, WorkFetch options = {}) {
   options.limit = limit;
   return options;
@@ -44,7 +40,7 @@ std::vector<EventId> left_for(Scene& scene, const WorkFetch& options, Where wher
 
 void a_commit_claims_up_to_its_limit(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   WorkFetch claim = up_to(2);
   claim.lock_timeout = Milliseconds{7'000};
   const MessageRecord first = activity("a", 2);
@@ -67,7 +63,7 @@ void a_commit_claims_up_to_its_limit(ProviderFactory& factory) {
 
 void without_a_claim_nothing_is_claimed(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create("a");
   const CommitAnswer answer = scene.turn("a", [](TurnCommit& commit) { commit.activities = {activity("a", 2)}; });
   expect(answer.claimed.empty(), "something was claimed");
@@ -76,7 +72,7 @@ void without_a_claim_nothing_is_claimed(ProviderFactory& factory) {
 
 void a_claim_does_not_jump_the_queue(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.enqueue_activity(activity("z", 9));
   const CommitAnswer answer = create_claiming(scene, "a", {activity("a", 2), activity("a", 3)}, up_to(10));
   expect_equal(indices_of(answer), Indices{}, "what was claimed");
@@ -85,7 +81,7 @@ void a_claim_does_not_jump_the_queue(ProviderFactory& factory) {
 
 void an_expired_lock_is_ahead_in_the_queue(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.enqueue_activity(activity("z", 9));
   scene.fetch_work();
   scene.advance(WorkFetch().lock_timeout);
@@ -96,7 +92,7 @@ void an_expired_lock_is_ahead_in_the_queue(ProviderFactory& factory) {
 
 void an_activity_that_nobody_started_is_ahead_in_the_queue(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   MessageRecord late = tagged(activity("z", 9), "nobody");
   late.timeouts.schedule_to_start = Milliseconds{1'000};
   scene.enqueue_activity(late);
@@ -107,7 +103,7 @@ void an_activity_that_nobody_started_is_ahead_in_the_queue(ProviderFactory& fact
 
 void an_earlier_activity_of_the_instance_is_ahead_too(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create_with_activities("a", {activity("a", 2)});
   const CommitAnswer answer = scene.turn("a", [](TurnCommit& commit) {
     commit.activities = {activity("a", 3)};
@@ -119,7 +115,7 @@ void an_earlier_activity_of_the_instance_is_ahead_too(ProviderFactory& factory) 
 
 void what_the_worker_could_not_take_is_not_ahead(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.enqueue_activity(activity("z", 9));
   scene.fetch_work();
   scene.enqueue_activity(in_session(activity("z", 10), "held"));
@@ -138,7 +134,7 @@ void what_the_worker_could_not_take_is_not_ahead(ProviderFactory& factory) {
 
 void a_suspect_that_would_be_skipped_is_not_ahead(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.enqueue_activity(activity("z", 9));
   abandon_work(scene, scene.fetch_work().token);
   WorkFetch claim = up_to(10);
@@ -151,7 +147,7 @@ void a_suspect_that_would_be_skipped_is_not_ahead(ProviderFactory& factory) {
 
 void a_claim_takes_what_a_fetch_would_take(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   MessageRecord later = activity("a", 2);
   later.visible_at = scene.now() + Milliseconds{1'000};
   WorkFetch claim = up_to(10);
@@ -168,7 +164,7 @@ void a_claim_takes_what_a_fetch_would_take(ProviderFactory& factory) {
 
 void a_filter_that_takes_nothing_claims_nothing(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   WorkFetch claim = up_to(10);
   claim.tags = TagFilter::none();
   expect_equal(indices_of(create_claiming(scene, "a", {activity("a", 2)}, claim)), Indices{}, "what was claimed");
@@ -176,7 +172,7 @@ void a_filter_that_takes_nothing_claims_nothing(ProviderFactory& factory) {
 
 void a_claim_claims_sessions(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.enqueue_activity(in_session(activity("z", 9), "held"));
   scene.fetch_work(as_worker("B"));
   const CommitAnswer answer = create_claiming(
@@ -193,7 +189,7 @@ void a_claim_claims_sessions(ProviderFactory& factory) {
 
 void a_claim_claims_no_more_sessions_than_allowed(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   WorkFetch claim = up_to(10, as_worker("A"));
   claim.session->max_sessions = 1;
   const CommitAnswer answer = create_claiming(scene, "a",
@@ -210,7 +206,7 @@ void a_claim_claims_no_more_sessions_than_allowed(ProviderFactory& factory) {
 
 void a_claim_counts_what_its_owner_holds(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.enqueue_activity(in_session(activity("z", 9), "s"));
   scene.ack_work(scene.fetch_work(as_worker("A", Milliseconds{1'000})));
   WorkFetch claim = up_to(10, as_worker("A", Milliseconds{1'000}));
@@ -228,7 +224,7 @@ void a_claim_counts_what_its_owner_holds(ProviderFactory& factory) {
 
 void what_is_withdrawn_at_once_is_not_claimed(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create("a");
   const CommitAnswer answer = scene.turn("a", [](TurnCommit& commit) {
     commit.activities = {activity("a", 2), activity("a", 3)};
@@ -256,7 +252,7 @@ std::vector<ClaimedActivity> claimed_again(Scene& scene, const TurnCommit& commi
 
 void a_repeated_commit_lists_its_claims_again(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const TurnCommit commit = claiming_commit(scene, 3, up_to(2));
   std::vector<ClaimedActivity> claimed = scene.ack(commit).claimed;
   expect_equal(claimed.size(), std::size_t{2}, "what was claimed");
@@ -274,7 +270,7 @@ void a_repeated_commit_lists_its_claims_again(ProviderFactory& factory) {
 
 void a_repeated_commit_claims_nothing_more(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.enqueue_activity(activity("z", 9));
   const TurnCommit ahead = claiming_commit(scene, 1, up_to(10));
   expect(scene.ack(ahead).claimed.empty(), "something was claimed past older work");
@@ -286,7 +282,7 @@ void a_repeated_commit_claims_nothing_more(ProviderFactory& factory) {
 
 void a_repeated_commit_lists_only_what_it_still_holds(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const TurnCommit commit = claiming_commit(scene, 5, up_to(10));
   const std::vector<ClaimedActivity> claimed = scene.ack(commit).claimed;
   expect_equal(claimed.size(), std::size_t{5}, "what was claimed");
@@ -304,7 +300,7 @@ void a_repeated_commit_lists_only_what_it_still_holds(ProviderFactory& factory) 
 
 void a_repeated_commit_lists_no_claim_whose_lock_ran_out(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   WorkFetch claim = up_to(10);
   claim.lock_timeout = Milliseconds{7'000};
   const TurnCommit commit = claiming_commit(scene, 1, claim);
@@ -319,7 +315,7 @@ void a_repeated_commit_lists_no_claim_whose_lock_ran_out(ProviderFactory& factor
 
 void a_commit_that_fails_claims_nothing(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create("a");
   TurnCommit commit = scene.commit_of(scene.wake("a"));
   commit.activities = {in_session(activity("a", 2), "s"), activity("a", 2)};
@@ -335,7 +331,7 @@ void a_commit_that_fails_claims_nothing(ProviderFactory& factory) {
 // What one commit leaves in the queue is ahead of what the next one schedules.
 void commits_of_a_batch_do_not_jump_each_other(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   for (const std::string id : {"a", "b", "c"}) scene.enqueue_start(id);
   std::vector<TurnCommit> commits;
   for (const OrchestrationItem& item : fetch_instances(scene, 3)) {
@@ -355,7 +351,7 @@ void commits_of_a_batch_do_not_jump_each_other(ProviderFactory& factory) {
 
 void a_rule_that_suspects_everything_holds_for_a_claim(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   WorkFetch claim = up_to(2);
   claim.suspects = {.from_attempts = 0, .admit = false};
   const CommitAnswer none = create_claiming(scene, "a", {activity("a", 2), activity("a", 3)}, claim);

@@ -9,10 +9,6 @@ namespace perdure::testing {
 
 namespace {
 
-bool supported(Scene& scene) {
-  return scene.store().capabilities().fast_path;
-}
-
 OrchestrationFetch by(const std::string& owner) {
   OrchestrationFetch options;
   options.owner = owner;
@@ -46,7 +42,7 @@ OrchestrationItem create_kept(Scene& scene, const std::string& instance, const s
 
 void a_kept_lock_has_the_same_token(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const OrchestrationItem item = create_kept(scene, "a", "N");
   TurnCommit next = keeping(scene, item, "N");
   next.events = {event(2)};
@@ -59,7 +55,7 @@ void a_kept_lock_has_the_same_token(ProviderFactory& factory) {
 
 void a_kept_lock_is_released_by_a_commit_without_it(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const OrchestrationItem item = create_kept(scene, "a", "N");
   scene.enqueue(event_message("a", "wake"));
   scene.fetch_nothing(by("M"));
@@ -73,7 +69,7 @@ void a_kept_lock_is_released_by_a_commit_without_it(ProviderFactory& factory) {
 
 void a_kept_lock_can_be_given_back(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const OrchestrationItem item = create_kept(scene, "a", "N");
   scene.enqueue(event_message("a", "wake"));
   abandon(scene, item.token);
@@ -82,7 +78,7 @@ void a_kept_lock_can_be_given_back(ProviderFactory& factory) {
 
 void a_kept_lock_is_extended_below_half_only(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const Milliseconds keep{4'000};
   const OrchestrationItem item = create_kept(scene, "a", "N");
   // More than all of it is left, then exactly half of it.
@@ -103,7 +99,7 @@ void a_kept_lock_is_extended_below_half_only(ProviderFactory& factory) {
 
 void a_held_instance_goes_to_its_owner_only(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const OrchestrationItem item = create_kept(scene, "a", "N");
   scene.fetch_nothing(by("N"));
   scene.advance(Milliseconds{10});
@@ -126,7 +122,7 @@ void a_held_instance_goes_to_its_owner_only(ProviderFactory& factory) {
 
 void an_instance_in_a_turn_is_not_handed_to_anybody(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   create_kept(scene, "a", "N");
   scene.enqueue(event_message("a", "one"));
   const OrchestrationItem handed = scene.fetch(by("N"));
@@ -140,7 +136,7 @@ void an_instance_in_a_turn_is_not_handed_to_anybody(ProviderFactory& factory) {
 // A lock that is kept for nobody may be refused. If it is not, it is like any other lock, and no fetch passes it.
 void a_lock_kept_for_nobody_is_handed_to_nobody(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.create("a");
   TurnCommit commit = scene.commit_of(scene.wake("a"));
   commit.keep_lock = kLockTimeout;
@@ -158,7 +154,7 @@ void a_lock_kept_for_nobody_is_handed_to_nobody(ProviderFactory& factory) {
 
 void a_timer_reaches_a_held_instance(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   scene.enqueue(timer_message("a", 2, scene.now() + Milliseconds{100}));
   create_kept(scene, "a", "N");
   scene.fetch_nothing(by("N"));
@@ -169,7 +165,7 @@ void a_timer_reaches_a_held_instance(ProviderFactory& factory) {
 
 void a_held_instance_has_its_place_in_the_order(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   create_kept(scene, "a", "N");
   scene.create("b");
   scene.create("c");
@@ -182,7 +178,7 @@ void a_held_instance_has_its_place_in_the_order(ProviderFactory& factory) {
 
 void a_filter_applies_to_held_instances(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   create_kept(scene, "a", "N");
   scene.enqueue(event_message("a", "wake"));
   OrchestrationFetch other = by("N");
@@ -193,7 +189,7 @@ void a_filter_applies_to_held_instances(ProviderFactory& factory) {
 
 void a_lapsed_lock_is_anybodys(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const OrchestrationItem item = create_kept(scene, "a", "N");
   scene.enqueue(event_message("a", "wake"));
   scene.advance(kLockTimeout - Milliseconds{1});
@@ -208,7 +204,7 @@ void a_lapsed_lock_is_anybodys(ProviderFactory& factory) {
 
 void a_lapsed_lock_is_like_none_for_its_owner(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   create_kept(scene, "a", "N");
   scene.enqueue(event_message("a", "wake"));
   scene.advance(kLockTimeout);
@@ -217,7 +213,7 @@ void a_lapsed_lock_is_like_none_for_its_owner(ProviderFactory& factory) {
 
 void the_end_releases_the_lock(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   int count = 0;
   for (const ExecutionStatus status : {ExecutionStatus::kCompleted, ExecutionStatus::kFailed,
                                        ExecutionStatus::kCancelled, ExecutionStatus::kContinuedAsNew}) {
@@ -235,7 +231,7 @@ void the_end_releases_the_lock(ProviderFactory& factory) {
 
 void a_status_that_ends_nothing_keeps_the_lock(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const OrchestrationItem item = create_kept(scene, "a", "N");
   TurnCommit next = keeping(scene, item, "N");
   next.status = StatusChange{.status = ExecutionStatus::kRunning, .output = {}};
@@ -244,7 +240,7 @@ void a_status_that_ends_nothing_keeps_the_lock(ProviderFactory& factory) {
 
 void a_repeated_commit_leaves_the_lock_kept(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const OrchestrationItem item = create_kept(scene, "a", "N");
   TurnCommit next = keeping(scene, item, "N");
   next.events = {event(2)};
@@ -260,7 +256,7 @@ void a_repeated_commit_leaves_the_lock_kept(ProviderFactory& factory) {
 
 void a_wait_of_the_owner_sees_a_held_instance(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   create_kept(scene, "a", "N");
   scene.enqueue(event_message("a", "wake"));
   WorkWait wait;
@@ -272,7 +268,7 @@ void a_wait_of_the_owner_sees_a_held_instance(ProviderFactory& factory) {
 
 void a_deleted_instance_is_not_held(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const OrchestrationItem item = create_kept(scene, "a", "N");
   take(scene.admin().delete_instance("a", true));
   expect_error(scene.store().ack_orchestration_item(keeping(scene, item, "N")), ProviderErrorKind::kLockLost);
@@ -320,7 +316,7 @@ void the_answer_does_not_announce_messages_of_an_orphan(ProviderFactory& factory
 
 void the_answer_announces_messages_to_the_owner_of_a_kept_lock(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   const OrchestrationItem item = create_kept(scene, "a", "N");
   expect(!scene.ack(keeping(scene, item, "N")).more_messages, "something is announced that is not there");
   scene.enqueue(event_message("a", "wake"));
@@ -330,7 +326,7 @@ void the_answer_announces_messages_to_the_owner_of_a_kept_lock(ProviderFactory& 
 
 void a_kept_lock_that_ended_gives_no_precedence(ProviderFactory& factory) {
   Scene scene(factory);
-  if (!supported(scene)) return;
+  if (!has_fast_path(scene)) return;
   create_kept(scene, "a", "A");
   scene.enqueue(event_message("a", "first"));
   scene.advance(Milliseconds{1});

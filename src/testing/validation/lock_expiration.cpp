@@ -9,8 +9,6 @@ namespace {
 
 using Kind = ProviderErrorKind;
 
-constexpr Milliseconds kWorkLock{30'000};
-
 void an_expired_lock_is_gone_at_its_very_end(ProviderFactory& factory) {
   Scene scene(factory);
   scene.create("order");

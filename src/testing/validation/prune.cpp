@@ -98,7 +98,7 @@ void what_never_ended_is_kept(ProviderFactory& factory) {
   expect_equal(executions(scene, "a"), Executions{1, 2}, "the executions that are left");
 }
 
-void unknown_instances_are_not_found(ProviderFactory& factory) {
+void pruning_finds_no_unknown_instances(ProviderFactory& factory) {
   Scene scene(factory);
   expect_error(scene.admin().prune_executions("a", {}), ProviderErrorKind::kNotFound);
   scene.enqueue_start("a");
@@ -138,7 +138,7 @@ void running_instances_are_pruned_too(ProviderFactory& factory) {
   expect_equal(executions(scene, "running"), Executions{3, 4}, "executions of the running one");
 }
 
-void a_limit_takes_the_oldest(ProviderFactory& factory) {
+void pruning_up_to_a_limit_takes_the_oldest(ProviderFactory& factory) {
   Scene scene(factory);
   for (const std::string id : {"c", "b", "a"}) create_with_executions(scene, id, 2);
   expect_equal(take(scene.admin().prune_matching({}, {}, 2)).instances, std::uint64_t{2}, "instances");
@@ -156,10 +156,10 @@ ValidationTests prune_tests() {
       {"prune", "the_instance_goes_on", &the_instance_goes_on},
       {"prune", "only_old_ones_if_asked", &only_old_ones_if_asked},
       {"prune", "what_never_ended_is_kept", &what_never_ended_is_kept},
-      {"prune", "unknown_instances_are_not_found", &unknown_instances_are_not_found},
+      {"prune", "unknown_instances_are_not_found", &pruning_finds_no_unknown_instances},
       {"prune", "a_filter_chooses_the_instances", &a_filter_chooses_the_instances},
       {"prune", "running_instances_are_pruned_too", &running_instances_are_pruned_too},
-      {"prune", "a_limit_takes_the_oldest", &a_limit_takes_the_oldest},
+      {"prune", "a_limit_takes_the_oldest", &pruning_up_to_a_limit_takes_the_oldest},
   };
 }
 

@@ -9,28 +9,28 @@ namespace perdure::testing {
 
 namespace {
 
-using Ids = std::vector<EventId>;
+using EventIds = std::vector<EventId>;
 
-constexpr Milliseconds kDelay{1'000};
+constexpr Milliseconds kPostponed{1'000};
 
-ActivityPage page_of(Scene& scene, const ActivityQuery& query, Where where = Where::current()) {
+ActivityPage activity_page(Scene& scene, const ActivityQuery& query, Where where = Where::current()) {
   return take(scene.admin(where).list_activities(query), where);
 }
 
-Ids ids_of(const ActivityPage& page) {
-  Ids ids;
+EventIds ids_of(const ActivityPage& page) {
+  EventIds ids;
   for (const QueuedActivity& queued : page.activities) ids.push_back(queued.activity_id);
   return ids;
 }
 
 // All pages; each must be full but the last.
-Ids paged(Scene& scene, std::size_t limit, const std::optional<std::string>& instance = {},
-          Where where = Where::current()) {
-  Ids all;
+EventIds paged_activities(Scene& scene, std::size_t limit, const std::optional<std::string>& instance = {},
+                          Where where = Where::current()) {
+  EventIds all;
   ActivityQuery query{.instance = instance, .limit = limit, .cursor = {}};
   for (int pages = 0; pages < 100; ++pages) {
-    const ActivityPage page = page_of(scene, query, where);
-    const Ids ids = ids_of(page);
+    const ActivityPage page = activity_page(scene, query, where);
+    const EventIds ids = ids_of(page);
     all.insert(all.end(), ids.begin(), ids.end());
     if (page.next.empty()) return all;
     expect_equal(ids.size(), limit, "activities on a page that is not the last", where);
@@ -40,7 +40,7 @@ Ids paged(Scene& scene, std::size_t limit, const std::optional<std::string>& ins
 }
 
 QueuedActivity only_one(Scene& scene, Where where = Where::current()) {
-  const ActivityPage page = page_of(scene, {}, where);
+  const ActivityPage page = activity_page(scene, {}, where);
   expect_equal(page.activities.size(), std::size_t{1}, "queued activities", where);
   return page.activities.front();
 }
@@ -51,7 +51,7 @@ void drop(Scene& scene, const WorkItem& item, Where where = Where::current()) {
 
 void an_activity_is_listed_as_it_was_scheduled(ProviderFactory& factory) {
   Scene scene(factory);
-  expect(page_of(scene, {}).activities.empty(), "an empty store has activities");
+  expect(activity_page(scene, {}).activities.empty(), "an empty store has activities");
   scene.enqueue_activity(activity("a", 2, "Plain", 3));
   const QueuedActivity plain{.instance = "a",
                              .execution = 3,
@@ -64,9 +64,9 @@ void an_activity_is_listed_as_it_was_scheduled(ProviderFactory& factory) {
                              .locked = false,
                              .attempts = 0,
                              .heartbeat_details = {}};
-  scene.advance(kDelay);
+  scene.advance(kPostponed);
   MessageRecord record = tagged(in_session(activity("b", 7, "Work"), "s"), "gpu");
-  record.visible_at = scene.now() + kDelay;
+  record.visible_at = scene.now() + kPostponed;
   scene.create_with_activities("b", {record});
   const QueuedActivity full{.instance = "b",
                             .execution = 1,
@@ -75,11 +75,11 @@ void an_activity_is_listed_as_it_was_scheduled(ProviderFactory& factory) {
                             .session = "s",
                             .tag = "gpu",
                             .scheduled_at = scene.now(),
-                            .ready_at = scene.now() + kDelay,
+                            .ready_at = scene.now() + kPostponed,
                             .locked = false,
                             .attempts = 0,
                             .heartbeat_details = {}};
-  const ActivityPage page = page_of(scene, {});
+  const ActivityPage page = activity_page(scene, {});
   expect_equal(page.activities.size(), std::size_t{2}, "queued activities");
   expect(page.activities[0] == plain, "the first is another");
   expect(page.activities[1] == full, "the second is another");
@@ -91,24 +91,24 @@ void a_fetch_and_its_end_show(ProviderFactory& factory) {
   scene.enqueue_activity(activity("a", 2));
   QueuedActivity expected = only_one(scene);
   WorkFetch fetch;
-  fetch.lock_timeout = kDelay;
+  fetch.lock_timeout = kPostponed;
   WorkItem item = scene.fetch_work(fetch);
   expected.locked = true;
   expected.attempts = 1;
   expected.ready_at = item.locked_until;
   expect(only_one(scene) == expected, "it is listed in another way while it is locked");
-  expected.ready_at = take(scene.store().renew_work_lock(item.token, kDelay + kDelay));
+  expected.ready_at = take(scene.store().renew_work_lock(item.token, kPostponed + kPostponed));
   expect(only_one(scene) == expected, "it is listed in another way when its lock was renewed");
   // At its end the lock is gone.
-  scene.advance(kDelay + kDelay);
+  scene.advance(kPostponed + kPostponed);
   expected.locked = false;
   expect(only_one(scene) == expected, "it is listed in another way when its lock has ended");
 
   item = scene.fetch_work(fetch);
-  abandon_work(scene, item.token, kDelay, true);
-  expected.ready_at = scene.now() + kDelay;
+  abandon_work(scene, item.token, kPostponed, true);
+  expected.ready_at = scene.now() + kPostponed;
   expect(only_one(scene) == expected, "it is listed in another way when it was given back");
-  scene.advance(kDelay);
+  scene.advance(kPostponed);
   abandon_work(scene, scene.fetch_work(fetch).token);
   expected.attempts = 2;
   expected.ready_at = scene.now();
@@ -154,29 +154,29 @@ void what_has_left_the_queue_is_not_listed(ProviderFactory& factory) {
   scene.create_with_activities("b", {activity("b", 5)});
   scene.ack_work(scene.fetch_work());
   scene.ack(scene.commit_of(scene.fetch()));
-  expect_equal(paged(scene, 10), Ids{3, 4, 5}, "after a completion");
+  expect_equal(paged_activities(scene, 10), EventIds{3, 4, 5}, "after a completion");
   scene.turn("a", [](TurnCommit& commit) { commit.cancelled_activities = {3}; });
-  expect_equal(paged(scene, 10), Ids{4, 5}, "after a cancellation");
+  expect_equal(paged_activities(scene, 10), EventIds{4, 5}, "after a cancellation");
   take(scene.admin().delete_instance("b", true));
-  expect_equal(paged(scene, 10), Ids{4}, "after a deletion");
+  expect_equal(paged_activities(scene, 10), EventIds{4}, "after a deletion");
 }
 
 // Not that in which they are ready, and whatever happens to them.
 void activities_are_listed_in_order_of_their_scheduling(ProviderFactory& factory) {
   Scene scene(factory);
   MessageRecord late = activity("b", 9);
-  late.visible_at = scene.now() + kDelay;
+  late.visible_at = scene.now() + kPostponed;
   scene.enqueue_activity(late);
   scene.enqueue_activity(activity("b", 3));
   scene.enqueue_activity(activity("a", 7));
-  scene.advance(kDelay);
+  scene.advance(kPostponed);
   MessageRecord early = activity("a", 2);
-  early.visible_at = scene.now() - kDelay - kDelay;
+  early.visible_at = scene.now() - kPostponed - kPostponed;
   scene.enqueue_activity(early);
-  const Ids expected{9, 3, 7, 2};
-  expect_equal(paged(scene, 10), expected, "the activities");
-  for (const WorkItem& item : fetch_activities(scene, 3)) abandon_work(scene, item.token, kDelay);
-  expect_equal(paged(scene, 10), expected, "the activities after some were fetched and given back");
+  const EventIds expected{9, 3, 7, 2};
+  expect_equal(paged_activities(scene, 10), expected, "the activities");
+  for (const WorkItem& item : fetch_activities(scene, 3)) abandon_work(scene, item.token, kPostponed);
+  expect_equal(paged_activities(scene, 10), expected, "the activities after some were fetched and given back");
 }
 
 void the_activities_of_one_instance_can_be_listed(ProviderFactory& factory) {
@@ -187,30 +187,31 @@ void the_activities_of_one_instance_can_be_listed(ProviderFactory& factory) {
   scene.enqueue_activity(activity("a", 1));
   scene.create("none");
   for (const std::size_t limit : {1U, 2U, 3U, 100U}) {
-    expect_equal(paged(scene, limit, "a"), Ids{2, 3, 5, 1}, "of a, by pages of " + std::to_string(limit));
+    expect_equal(paged_activities(scene, limit, "a"), EventIds{2, 3, 5, 1},
+                 "of a, by pages of " + std::to_string(limit));
   }
-  expect_equal(paged(scene, 10, "A"), Ids{4}, "of an id without an instance");
-  expect_equal(paged(scene, 10, "none"), Ids{}, "of an instance without activities");
-  expect_equal(paged(scene, 10, "unknown"), Ids{}, "of an unknown instance");
-  expect_equal(paged(scene, 10, ""), Ids{}, "of the empty id");
+  expect_equal(paged_activities(scene, 10, "A"), EventIds{4}, "of an id without an instance");
+  expect_equal(paged_activities(scene, 10, "none"), EventIds{}, "of an instance without activities");
+  expect_equal(paged_activities(scene, 10, "unknown"), EventIds{}, "of an unknown instance");
+  expect_equal(paged_activities(scene, 10, ""), EventIds{}, "of the empty id");
 }
 
 void pages_show_every_activity_once(ProviderFactory& factory) {
   Scene scene(factory);
-  Ids expected;
+  EventIds expected;
   for (EventId id = 12; id > 0; --id) {
     scene.enqueue_activity(activity("i" + std::to_string(id % 3), id));
     expected.push_back(id);
     if (id % 4 == 0) scene.advance(Milliseconds{1});
   }
   for (const std::size_t limit : {1U, 2U, 5U, 6U, 11U, 12U, 13U, 100U}) {
-    expect_equal(paged(scene, limit), expected, "all pages of " + std::to_string(limit));
+    expect_equal(paged_activities(scene, limit), expected, "all pages of " + std::to_string(limit));
   }
-  const ActivityPage first = page_of(scene, {.instance = {}, .limit = 2, .cursor = {}});
+  const ActivityPage first = activity_page(scene, {.instance = {}, .limit = 2, .cursor = {}});
   // A cursor is a place: it can be used again, with another size.
   for (int i = 0; i < 2; ++i) {
-    const ActivityPage second = page_of(scene, {.instance = {}, .limit = 3, .cursor = first.next});
-    expect_equal(ids_of(second), Ids{10, 9, 8}, "the second page");
+    const ActivityPage second = activity_page(scene, {.instance = {}, .limit = 3, .cursor = first.next});
+    expect_equal(ids_of(second), EventIds{10, 9, 8}, "the second page");
   }
 }
 
@@ -219,24 +220,24 @@ void pages_of_activities_stand_firm(ProviderFactory& factory) {
   Scene scene(factory);
   for (EventId id = 2; id <= 8; ++id) scene.enqueue_activity(activity("a", id));
   const std::vector<WorkItem> items = fetch_activities(scene, 100);
-  const ActivityPage first = page_of(scene, {.instance = {}, .limit = 3, .cursor = {}});
-  expect_equal(ids_of(first), Ids{2, 3, 4}, "the first page");
+  const ActivityPage first = activity_page(scene, {.instance = {}, .limit = 3, .cursor = {}});
+  expect_equal(ids_of(first), EventIds{2, 3, 4}, "the first page");
   // What was shown last, what comes next and what was shown first go; two are given back, and new ones come.
   for (const std::size_t gone : {2U, 3U, 0U}) drop(scene, items[gone]);
-  abandon_work(scene, items[1].token, kDelay);
+  abandon_work(scene, items[1].token, kPostponed);
   abandon_work(scene, items[5].token);
-  scene.advance(kDelay);
+  scene.advance(kPostponed);
   scene.enqueue_activity(activity("0", 1));
-  const ActivityPage second = page_of(scene, {.instance = {}, .limit = 2, .cursor = first.next});
-  expect_equal(ids_of(second), Ids{6, 7}, "the second page");
+  const ActivityPage second = activity_page(scene, {.instance = {}, .limit = 2, .cursor = first.next});
+  expect_equal(ids_of(second), EventIds{6, 7}, "the second page");
   expect(!second.next.empty(), "there is no third page");
-  const Ids third = ids_of(page_of(scene, {.instance = {}, .limit = 2, .cursor = second.next}));
+  const EventIds third = ids_of(activity_page(scene, {.instance = {}, .limit = 2, .cursor = second.next}));
   expect(!third.empty() && third.front() == 8, "the third page does not begin with what comes next");
   for (const std::size_t gone : {4U, 5U, 6U}) {
     take(scene.store().abandon_work_item({.token = items[gone].token}));
   }
   for (const WorkItem& item : fetch_activities(scene, 100)) drop(scene, item);
-  const ActivityPage end = page_of(scene, {.instance = {}, .limit = 2, .cursor = second.next});
+  const ActivityPage end = activity_page(scene, {.instance = {}, .limit = 2, .cursor = second.next});
   expect(end.activities.empty() && end.next.empty(), "there is a third page of an empty queue");
 }
 
@@ -245,7 +246,7 @@ void bad_queries_for_activities_are_refused(ProviderFactory& factory) {
   for (EventId id = 2; id <= 3; ++id) scene.enqueue_activity(activity("a", id));
   expect_error(scene.admin().list_activities({.instance = {}, .limit = 0, .cursor = {}}),
                ProviderErrorKind::kInvalidArgument);
-  const std::string good = page_of(scene, {.instance = {}, .limit = 1, .cursor = {}}).next;
+  const std::string good = activity_page(scene, {.instance = {}, .limit = 1, .cursor = {}}).next;
   for (const std::string cursor : {"nonsense", "-1", "1 2", " ", "99999999999999999999999999"}) {
     for (const std::string& bad : {cursor, good + cursor, cursor + good}) {
       expect_error(scene.admin().list_activities({.instance = {}, .limit = 10, .cursor = bad}),

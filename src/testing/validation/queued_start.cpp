@@ -11,8 +11,8 @@ namespace {
 
 using Ids = std::vector<std::string>;
 
-StartPage page_of(Scene& scene, std::size_t limit = 100, const std::string& cursor = {},
-                  Where where = Where::current()) {
+StartPage start_page(Scene& scene, std::size_t limit = 100, const std::string& cursor = {},
+                     Where where = Where::current()) {
   return take(scene.admin(where).list_queued_starts({.limit = limit, .cursor = cursor}), where);
 }
 
@@ -23,11 +23,11 @@ Ids ids_of(const StartPage& page) {
 }
 
 // All pages; each must be full but the last.
-Ids paged(Scene& scene, std::size_t limit, Where where = Where::current()) {
+Ids paged_starts(Scene& scene, std::size_t limit, Where where = Where::current()) {
   Ids all;
   std::string cursor;
   for (int pages = 0; pages < 100; ++pages) {
-    const StartPage page = page_of(scene, limit, cursor, where);
+    const StartPage page = start_page(scene, limit, cursor, where);
     const Ids ids = ids_of(page);
     all.insert(all.end(), ids.begin(), ids.end());
     if (page.next.empty()) return all;
@@ -39,13 +39,13 @@ Ids paged(Scene& scene, std::size_t limit, Where where = Where::current()) {
 
 void starts_are_listed_by_id(ProviderFactory& factory) {
   Scene scene(factory);
-  expect(page_of(scene).starts.empty(), "an empty store has queued starts");
+  expect(start_page(scene).starts.empty(), "an empty store has queued starts");
   scene.enqueue_start("b", "Ship");
   scene.enqueue_start("c", "Charge");
   scene.enqueue_start("a", "");
   const std::vector<QueuedStart> expected{
       {.instance = "a", .name = ""}, {.instance = "b", .name = "Ship"}, {.instance = "c", .name = "Charge"}};
-  const StartPage page = page_of(scene);
+  const StartPage page = start_page(scene);
   expect(page.starts == expected, "the starts are others");
   expect(page.next.empty(), "there is another page");
 }
@@ -54,12 +54,12 @@ void a_start_is_listed_until_its_first_commit(ProviderFactory& factory) {
   Scene scene(factory);
   scene.enqueue_start("a");
   const OrchestrationItem item = scene.fetch();
-  expect_equal(ids_of(page_of(scene)), Ids{"a"}, "while its first turn is running");
+  expect_equal(ids_of(start_page(scene)), Ids{"a"}, "while its first turn is running");
   abandon(scene, item.token, Milliseconds{1'000});
-  expect_equal(ids_of(page_of(scene)), Ids{"a"}, "after it was given back");
+  expect_equal(ids_of(start_page(scene)), Ids{"a"}, "after it was given back");
   scene.advance(Milliseconds{1'000});
   scene.ack(scene.first_commit_of(scene.fetch()));
-  expect_equal(ids_of(page_of(scene)), Ids{}, "after its first commit");
+  expect_equal(ids_of(start_page(scene)), Ids{}, "after its first commit");
 }
 
 void a_start_that_is_not_visible_yet_is_listed(ProviderFactory& factory) {
@@ -68,7 +68,7 @@ void a_start_that_is_not_visible_yet_is_listed(ProviderFactory& factory) {
   later.visible_at = scene.now() + Milliseconds{1'000};
   scene.enqueue(later);
   scene.fetch_nothing();
-  expect(page_of(scene).starts == std::vector<QueuedStart>{{.instance = "a", .name = "Later"}},
+  expect(start_page(scene).starts == std::vector<QueuedStart>{{.instance = "a", .name = "Later"}},
          "the starts are others");
 }
 
@@ -76,7 +76,7 @@ void a_start_that_a_turn_sends_is_listed(ProviderFactory& factory) {
   Scene scene(factory);
   scene.create("parent");
   scene.turn("parent", [](TurnCommit& commit) { commit.messages = {start_message("child", "Child")}; });
-  expect(page_of(scene).starts == std::vector<QueuedStart>{{.instance = "child", .name = "Child"}},
+  expect(start_page(scene).starts == std::vector<QueuedStart>{{.instance = "child", .name = "Child"}},
          "the starts are others");
 }
 
@@ -91,12 +91,12 @@ void what_is_no_start_of_a_new_instance_is_not_listed(ProviderFactory& factory) 
   scene.enqueue(start_message("running"));
   scene.enqueue(start_message("ended"));
   scene.enqueue(continue_message("continued"));
-  expect_equal(ids_of(page_of(scene)), Ids{}, "the starts");
+  expect_equal(ids_of(start_page(scene)), Ids{}, "the starts");
 }
 
 void the_name_is_that_of_the_start_that_comes_first(ProviderFactory& factory) {
   Scene scene(factory);
-  const auto name = [&scene] { return page_of(scene).starts.front().name; };
+  const auto name = [&scene] { return start_page(scene).starts.front().name; };
   scene.enqueue(continue_message("a", "Continued"));
   MessageRecord second = start_message("a", "Second");
   second.visible_at = scene.now() + Milliseconds{1'000};
@@ -105,7 +105,7 @@ void the_name_is_that_of_the_start_that_comes_first(ProviderFactory& factory) {
   scene.enqueue(start_message("a", "First"));
   scene.enqueue(start_message("a", "Third"));
   expect_equal(name(), std::string("First"), "the name of the start that is delivered first");
-  expect_equal(page_of(scene).starts.size(), std::size_t{1}, "starts of one id");
+  expect_equal(start_page(scene).starts.size(), std::size_t{1}, "starts of one id");
 }
 
 void what_was_dropped_or_deleted_is_not_listed(ProviderFactory& factory) {
@@ -114,11 +114,11 @@ void what_was_dropped_or_deleted_is_not_listed(ProviderFactory& factory) {
   scene.ack(scene.commit_of(scene.fetch()));
   scene.enqueue_start("b");
   take(scene.admin().delete_instance("b", true));
-  expect_equal(ids_of(page_of(scene)), Ids{}, "the starts");
+  expect_equal(ids_of(start_page(scene)), Ids{}, "the starts");
   // Once more, after all that.
   scene.enqueue_start("a");
   scene.enqueue_start("b");
-  expect_equal(ids_of(page_of(scene)), Ids{"a", "b"}, "the starts");
+  expect_equal(ids_of(start_page(scene)), Ids{"a", "b"}, "the starts");
 }
 
 void pages_show_every_start_once(ProviderFactory& factory) {
@@ -127,27 +127,27 @@ void pages_show_every_start_once(ProviderFactory& factory) {
   const Ids expected{" ", "1", "10", "9", ":", "A", "a", "a:1", "aa", "it's %_\"", "starts:1:a", "z", "\xC3\xB6"};
   for (std::size_t i = 0; i < expected.size(); ++i) scene.enqueue_start(expected[i * 5 % expected.size()]);
   for (const std::size_t limit : {1U, 2U, 5U, 12U, 13U, 14U, 100U}) {
-    expect_equal(paged(scene, limit), expected, "all pages of " + std::to_string(limit));
+    expect_equal(paged_starts(scene, limit), expected, "all pages of " + std::to_string(limit));
   }
-  const StartPage first = page_of(scene, 2);
+  const StartPage first = start_page(scene, 2);
   // A cursor is a place: it can be used again, with another size.
   for (int i = 0; i < 2; ++i) {
-    expect_equal(ids_of(page_of(scene, 3, first.next)), Ids{"10", "9", ":"}, "the second page");
+    expect_equal(ids_of(start_page(scene, 3, first.next)), Ids{"10", "9", ":"}, "the second page");
   }
 }
 
 void pages_of_starts_stand_firm(ProviderFactory& factory) {
   Scene scene(factory);
   for (const std::string id : {"b", "d", "f", "h", "j"}) scene.enqueue_start(id);
-  const StartPage first = page_of(scene, 2);
+  const StartPage first = start_page(scene, 2);
   expect_equal(ids_of(first), Ids{"b", "d"}, "the first page");
   // What was shown last and what comes next go; others come before, at and behind the place.
   for (const std::string id : {"d", "f"}) take(scene.admin().delete_instance(id, true));
   for (const std::string id : {"a", "dd", "k"}) scene.enqueue_start(id);
-  const StartPage second = page_of(scene, 2, first.next);
+  const StartPage second = start_page(scene, 2, first.next);
   expect_equal(ids_of(second), Ids{"dd", "h"}, "the second page");
   for (const std::string id : {"h", "j", "k"}) take(scene.admin().delete_instance(id, true));
-  const StartPage third = page_of(scene, 2, second.next);
+  const StartPage third = start_page(scene, 2, second.next);
   expect(third.starts.empty() && third.next.empty(), "there is a third page when nothing is left for it");
 }
 
@@ -155,7 +155,7 @@ void bad_queries_for_starts_are_refused(ProviderFactory& factory) {
   Scene scene(factory);
   for (const std::string id : {"a", "b"}) scene.enqueue_start(id);
   expect_error(scene.admin().list_queued_starts({.limit = 0, .cursor = {}}), ProviderErrorKind::kInvalidArgument);
-  const std::string good = page_of(scene, 1).next;
+  const std::string good = start_page(scene, 1).next;
   for (const std::string cursor : {"nonsense", "-1", "1 2", " ", "99999999999999999999999999", "a"}) {
     for (const std::string& bad : {cursor, good + cursor, cursor + good}) {
       expect_error(scene.admin().list_queued_starts({.limit = 10, .cursor = bad}), ProviderErrorKind::kInvalidArgument);
@@ -171,7 +171,7 @@ void a_cursor_belongs_to_its_list(ProviderFactory& factory) {
   for (const std::string id : {"c", "d"}) scene.enqueue_start(id);
   const std::string instances = take(scene.admin().list_instances({.filter = {}, .limit = 1, .cursor = {}})).next;
   const std::string activities = take(scene.admin().list_activities({.instance = {}, .limit = 1, .cursor = {}})).next;
-  const std::string starts = page_of(scene, 1).next;
+  const std::string starts = start_page(scene, 1).next;
   for (const std::string& other : {activities, starts}) {
     expect_error(scene.admin().list_instances({.filter = {}, .limit = 1, .cursor = other}),
                  ProviderErrorKind::kInvalidArgument);

@@ -18,6 +18,7 @@ namespace perdure::testing {
 using Where = std::source_location;
 
 inline constexpr Milliseconds kLockTimeout{5'000};
+inline constexpr Milliseconds kWorkLock{30'000};
 
 // ---- Records. Bodies are real, so that the shared decoder can read them ----
 
@@ -110,5 +111,9 @@ class Scene {
 [[nodiscard]] WorkFetch any_tag();
 [[nodiscard]] WorkFetch as_worker(const std::string& session_owner, Milliseconds session_lock = Milliseconds{30'000});
 [[nodiscard]] OrchestrationFetch pinned_within(const std::string& min, const std::string& max);
+
+[[nodiscard]] inline bool has_fast_path(Scene& scene) {
+  return scene.store().capabilities().fast_path;
+}
 
 }  // namespace perdure::testing

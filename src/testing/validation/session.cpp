@@ -12,9 +12,6 @@ namespace perdure::testing {
 
 namespace {
 
-constexpr Milliseconds kShort{1'000};
-constexpr Milliseconds kLong{30'000};
-
 WorkFetch worker(const std::string& owner, Milliseconds item_lock, Milliseconds session_lock) {
   WorkFetch options = as_worker(owner, session_lock);
   options.lock_timeout = item_lock;
@@ -22,7 +19,7 @@ WorkFetch worker(const std::string& owner, Milliseconds item_lock, Milliseconds 
 }
 
 std::size_t held_by(Scene& scene, const std::string& owner, Where where = Where::current()) {
-  return renew_sessions(scene, {owner}, kLong, kLong, where);
+  return renew_sessions(scene, {owner}, kLongLease, kLongLease, where);
 }
 
 void activities_without_a_session_go_to_any_worker(ProviderFactory& factory) {
@@ -127,8 +124,8 @@ void callers_that_share_an_owner_share_its_sessions(ProviderFactory& factory) {
 void a_session_is_free_when_its_lock_expires(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
-  scene.fetch_work(worker("A", kLong, kShort));
-  scene.advance(kShort - Milliseconds{1});
+  scene.fetch_work(worker("A", kLongLease, kShortLease));
+  scene.advance(kShortLease - Milliseconds{1});
   scene.fetch_no_work(as_worker("B"));
   scene.advance(Milliseconds{1});
   expect_equal(scene.fetch_work(as_worker("B")).record.activity_id, EventId{3}, "what B gets");
@@ -137,8 +134,8 @@ void a_session_is_free_when_its_lock_expires(ProviderFactory& factory) {
 void a_session_that_was_taken_over_is_lost_to_its_first_worker(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 4);
-  scene.fetch_work(worker("A", kLong, kShort));
-  scene.advance(kShort);
+  scene.fetch_work(worker("A", kLongLease, kShortLease));
+  scene.advance(kShortLease);
   scene.fetch_work(as_worker("B"));
   scene.fetch_no_work(as_worker("A"));
   expect_equal(held_by(scene, "A"), std::size_t{0}, "sessions that A holds");
@@ -149,20 +146,20 @@ void a_session_that_was_taken_over_is_lost_to_its_first_worker(ProviderFactory& 
 void the_first_worker_may_claim_its_expired_session_again(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 4);
-  scene.fetch_work(worker("A", kLong, kShort));
-  scene.advance(kShort + kShort);
-  expect_equal(scene.fetch_work(worker("A", kLong, kShort)).record.activity_id, EventId{3}, "what A gets");
-  scene.advance(kShort - Milliseconds{1});
+  scene.fetch_work(worker("A", kLongLease, kShortLease));
+  scene.advance(kShortLease + kShortLease);
+  expect_equal(scene.fetch_work(worker("A", kLongLease, kShortLease)).record.activity_id, EventId{3}, "what A gets");
+  scene.advance(kShortLease - Milliseconds{1});
   scene.fetch_no_work(as_worker("B"));
 }
 
 void each_fetch_extends_the_session(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 4);
-  scene.fetch_work(worker("A", kLong, kShort));
+  scene.fetch_work(worker("A", kLongLease, kShortLease));
   scene.advance(Milliseconds{600});
-  scene.fetch_work(worker("A", kLong, kShort));
-  scene.advance(kShort - Milliseconds{1});
+  scene.fetch_work(worker("A", kLongLease, kShortLease));
+  scene.advance(kShortLease - Milliseconds{1});
   scene.fetch_no_work(as_worker("B"));
   scene.advance(Milliseconds{1});
   scene.fetch_work(as_worker("B"));
@@ -182,11 +179,11 @@ void of_many_workers_one_claims_a_session(ProviderFactory& factory) {
 void the_new_owner_gets_what_the_old_one_left(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
-  scene.fetch_work(worker("A", kShort + kShort, kShort));
-  scene.advance(kShort);
+  scene.fetch_work(worker("A", kShortLease + kShortLease, kShortLease));
+  scene.advance(kShortLease);
   expect_equal(scene.fetch_work(as_worker("B")).record.activity_id, EventId{3}, "what B gets first");
   scene.fetch_no_work(as_worker("B"));
-  scene.advance(kShort);
+  scene.advance(kShortLease);
   scene.fetch_no_work(as_worker("A"));
   const WorkItem again = scene.fetch_work(as_worker("B"));
   expect_equal(again.record.activity_id, EventId{2}, "what B gets when the lock of A is gone");
@@ -196,8 +193,8 @@ void the_new_owner_gets_what_the_old_one_left(ProviderFactory& factory) {
 void an_expired_item_of_a_held_session_goes_to_its_holder(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
-  scene.fetch_work(worker("A", kShort, kLong));
-  scene.advance(kShort);
+  scene.fetch_work(worker("A", kShortLease, kLongLease));
+  scene.advance(kShortLease);
   scene.fetch_no_work(as_worker("B"));
   scene.fetch_no_work();
   const WorkItem again = scene.fetch_work(as_worker("A"));
@@ -207,8 +204,8 @@ void an_expired_item_of_a_held_session_goes_to_its_holder(ProviderFactory& facto
 void when_both_locks_are_gone_another_worker_takes_both(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
-  const WorkItem lost = scene.fetch_work(worker("A", kShort, kShort));
-  scene.advance(kShort);
+  const WorkItem lost = scene.fetch_work(worker("A", kShortLease, kShortLease));
+  scene.advance(kShortLease);
   const std::vector<EventId> ids = fetched_ids(scene, as_worker("B"));
   // The other one has been waiting since it was queued, this one only since its lock was gone.
   expect_equal(ids, std::vector<EventId>{3, 2}, "what B gets");
@@ -220,10 +217,10 @@ void when_both_locks_are_gone_another_worker_takes_both(ProviderFactory& factory
 void an_activity_outlives_its_session(ProviderFactory& factory) {
   Scene scene(factory);
   scene.create_with_activities("a", {in_session(activity("a", 2), "s"), in_session(activity("a", 3), "s")});
-  const WorkItem mine = scene.fetch_work(worker("A", kLong, kShort));
-  scene.advance(kShort);
+  const WorkItem mine = scene.fetch_work(worker("A", kLongLease, kShortLease));
+  scene.advance(kShortLease);
   scene.fetch_work(as_worker("B"));
-  take(scene.store().renew_work_lock(mine.token, kLong));
+  take(scene.store().renew_work_lock(mine.token, kLongLease));
   scene.ack_work(mine);
   const OrchestrationItem item = scene.fetch();
   expect_equal(item.messages.size(), std::size_t{1}, "messages");
@@ -251,17 +248,17 @@ void a_fetch_claims_no_more_sessions_than_allowed(ProviderFactory& factory) {
 void at_capacity_a_worker_still_serves_what_it_holds(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
-  scene.fetch_work(worker("A", kLong, kShort));
+  scene.fetch_work(worker("A", kLongLease, kShortLease));
   enqueue_in_session(scene, "t", 3, 3);
   enqueue_in_session(scene, "s", 4, 5);
   scene.enqueue_activity(activity("a", 6));
-  WorkFetch full = worker("A", kLong, kShort);
+  WorkFetch full = worker("A", kLongLease, kShortLease);
   full.session->max_sessions = 1;
   expect_equal(scene.fetch_work(full).record.activity_id, EventId{4}, "what A gets at capacity");
   expect_equal(fetched_ids(scene, full), std::vector<EventId>{5, 6}, "what A gets then");
   // What lapsed is held by nobody: it counts no longer, and would be a new one.
   enqueue_in_session(scene, "s", 7, 7);
-  scene.advance(kShort);
+  scene.advance(kShortLease);
   expect_equal(fetched_ids(scene, full), std::vector<EventId>{3}, "what A gets when its session has lapsed");
   expect_equal(fetched_ids(scene, as_worker("B")), std::vector<EventId>{7}, "what B gets");
 }
@@ -269,9 +266,9 @@ void at_capacity_a_worker_still_serves_what_it_holds(ProviderFactory& factory) {
 void a_suspect_that_is_refused_claims_no_session(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
-  abandon_work(scene, scene.fetch_work(worker("A", kShort, kShort)).token);
+  abandon_work(scene, scene.fetch_work(worker("A", kShortLease, kShortLease)).token);
   enqueue_in_session(scene, "t", 3, 3);
-  scene.advance(kShort);
+  scene.advance(kShortLease);
   WorkFetch options = as_worker("B");
   options.session->max_sessions = 1;
   options.suspects = {.from_attempts = 1, .admit = false};

@@ -13,13 +13,10 @@ namespace perdure::testing {
 
 namespace {
 
-using Ids = std::vector<EventId>;
-
-constexpr Milliseconds kShort{1'000};
-constexpr Milliseconds kLong{30'000};
+using EventIds = std::vector<EventId>;
 
 // A worker whose owner may hold that many sessions. Activities stay locked for longer than any test.
-WorkFetch holding_up_to(std::size_t max_sessions, const std::string& owner, Milliseconds session_lock = kLong) {
+WorkFetch holding_up_to(std::size_t max_sessions, const std::string& owner, Milliseconds session_lock = kLongLease) {
   WorkFetch options = as_worker(owner, session_lock);
   options.lock_timeout = kNoDeadline;
   options.session->max_sessions = max_sessions;
@@ -28,7 +25,7 @@ WorkFetch holding_up_to(std::size_t max_sessions, const std::string& owner, Mill
 
 // One session more for this owner, with nothing in flight.
 void hold(Scene& scene, const std::string& owner, const std::string& session, EventId id,
-          Milliseconds session_lock = kLong, Where where = Where::current()) {
+          Milliseconds session_lock = kLongLease, Where where = Where::current()) {
   enqueue_in_session(scene, session, id, id);
   const WorkItem item = scene.fetch_work(as_worker(owner, session_lock), where);
   expect_equal(item.record.activity_id, id, "the activity that was fetched", where);
@@ -57,7 +54,7 @@ void held_and_new_sessions_count_together(ProviderFactory& factory) {
   enqueue_in_session(scene, "u", 4, 4);
   enqueue_in_session(scene, "t", 5, 5);
   enqueue_in_session(scene, "s", 6, 6);
-  expect_equal(fetched_ids(scene, holding_up_to(2, "A")), Ids{3, 5, 6}, "what A gets with room for one more");
+  expect_equal(fetched_ids(scene, holding_up_to(2, "A")), EventIds{3, 5, 6}, "what A gets with room for one more");
 }
 
 void an_owner_with_more_than_it_may_hold_keeps_it(ProviderFactory& factory) {
@@ -67,15 +64,15 @@ void an_owner_with_more_than_it_may_hold_keeps_it(ProviderFactory& factory) {
   enqueue_in_session(scene, "u", 4, 4);
   enqueue_in_session(scene, "t", 5, 5);
   enqueue_in_session(scene, "s", 6, 6);
-  expect_equal(fetched_ids(scene, holding_up_to(1, "A")), Ids{5, 6}, "what A gets beyond its capacity");
+  expect_equal(fetched_ids(scene, holding_up_to(1, "A")), EventIds{5, 6}, "what A gets beyond its capacity");
 }
 
 void without_capacity_no_session_is_claimed(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
   scene.enqueue_activity(activity("a", 3));
-  expect_equal(fetched_ids(scene, holding_up_to(0, "A")), Ids{3}, "what A gets");
-  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{0}, "sessions of A");
+  expect_equal(fetched_ids(scene, holding_up_to(0, "A")), EventIds{3}, "what A gets");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, kLongLease), std::size_t{0}, "sessions of A");
 }
 
 void each_owner_has_its_own_capacity(ProviderFactory& factory) {
@@ -84,39 +81,39 @@ void each_owner_has_its_own_capacity(ProviderFactory& factory) {
   enqueue_in_session(scene, "t", 3, 3);
   enqueue_in_session(scene, "u", 4, 4);
   scene.fetch_no_work(holding_up_to(1, "A"));
-  expect_equal(fetched_ids(scene, holding_up_to(1, "B")), Ids{3}, "what B gets");
+  expect_equal(fetched_ids(scene, holding_up_to(1, "B")), EventIds{3}, "what B gets");
   scene.fetch_no_work(holding_up_to(1, "B"));
-  expect_equal(fetched_ids(scene, holding_up_to(2, "A")), Ids{4}, "what A gets");
+  expect_equal(fetched_ids(scene, holding_up_to(2, "A")), EventIds{4}, "what A gets");
 }
 
 void the_end_of_a_lock_frees_capacity(ProviderFactory& factory) {
   Scene scene(factory);
-  hold(scene, "A", "s", 2, kShort);
+  hold(scene, "A", "s", 2, kShortLease);
   enqueue_in_session(scene, "t", 3, 3);
-  scene.advance(kShort - Milliseconds{1});
+  scene.advance(kShortLease - Milliseconds{1});
   scene.fetch_no_work(holding_up_to(1, "A"));
   scene.advance(Milliseconds{1});
-  expect_equal(fetched_ids(scene, holding_up_to(1, "A")), Ids{3}, "what A gets when its lock has ended");
+  expect_equal(fetched_ids(scene, holding_up_to(1, "A")), EventIds{3}, "what A gets when its lock has ended");
 }
 
 void a_session_that_was_taken_over_counts_for_its_new_owner(ProviderFactory& factory) {
   Scene scene(factory);
-  hold(scene, "A", "s", 2, kShort);
-  scene.advance(kShort);
+  hold(scene, "A", "s", 2, kShortLease);
+  scene.advance(kShortLease);
   hold(scene, "B", "s", 3);
   enqueue_in_session(scene, "t", 4, 4);
   enqueue_in_session(scene, "u", 5, 5);
   scene.fetch_no_work(holding_up_to(1, "B"));
-  expect_equal(fetched_ids(scene, holding_up_to(1, "A")), Ids{4}, "what A gets");
+  expect_equal(fetched_ids(scene, holding_up_to(1, "A")), EventIds{4}, "what A gets");
 }
 
 void renewal_keeps_capacity_in_use(ProviderFactory& factory) {
   Scene scene(factory);
-  hold(scene, "A", "s", 2, kShort);
+  hold(scene, "A", "s", 2, kShortLease);
   enqueue_in_session(scene, "t", 3, 3);
-  scene.advance(kShort - Milliseconds{1});
-  expect_equal(renew_sessions(scene, {"A"}, kShort, kLong), std::size_t{1}, "sessions that were renewed");
-  scene.advance(kShort - Milliseconds{1});
+  scene.advance(kShortLease - Milliseconds{1});
+  expect_equal(renew_sessions(scene, {"A"}, kShortLease, kLongLease), std::size_t{1}, "sessions that were renewed");
+  scene.advance(kShortLease - Milliseconds{1});
   scene.fetch_no_work(holding_up_to(1, "A"));
   scene.advance(Milliseconds{1});
   scene.fetch_work(holding_up_to(1, "A"));
@@ -145,7 +142,7 @@ void a_session_can_be_given_up(ProviderFactory& factory) {
   expect_equal(give_up(scene, {"A"}), std::size_t{0}, "sessions that were given up twice");
   enqueue_in_session(scene, "t", 4, 4);
   expect_equal(scene.fetch_work(holding_up_to(1, "B")).record.activity_id, EventId{3}, "what B gets");
-  expect_equal(fetched_ids(scene, holding_up_to(1, "A")), Ids{4}, "what A gets, whose capacity is free");
+  expect_equal(fetched_ids(scene, holding_up_to(1, "A")), EventIds{4}, "what A gets, whose capacity is free");
 }
 
 void an_activity_outlives_the_giving_up_of_its_session(ProviderFactory& factory) {
@@ -153,7 +150,7 @@ void an_activity_outlives_the_giving_up_of_its_session(ProviderFactory& factory)
   scene.create_with_activities("a", {in_session(activity("a", 2), "s")});
   const WorkItem item = scene.fetch_work(as_worker("A"));
   expect_equal(give_up(scene, {"A"}), std::size_t{1}, "sessions that were given up");
-  take(scene.store().renew_work_lock(item.token, kLong));
+  take(scene.store().renew_work_lock(item.token, kLongLease));
   scene.ack_work(item);
   expect_messages(scene.fetch(), {completion(item.record)});
 }
@@ -165,19 +162,19 @@ void giving_up_concerns_the_named_owners_only(ProviderFactory& factory) {
   hold(scene, "C", "u", 4);
   expect_equal(give_up(scene, {"A", "C", "A", "nobody"}), std::size_t{2}, "sessions that were given up");
   for (EventId id = 5; id <= 7; ++id) enqueue_in_session(scene, std::string(1, "stu"[id - 5]), id, id);
-  expect_equal(fetched_ids(scene, as_worker("D")), Ids{5, 7}, "what D gets");
+  expect_equal(fetched_ids(scene, as_worker("D")), EventIds{5, 7}, "what D gets");
 }
 
 // They lapse by themselves, and may have been handed on by then.
 void idle_sessions_are_not_given_up(ProviderFactory& factory) {
   Scene scene(factory);
   hold(scene, "A", "s", 2);
-  scene.advance(kShort);
+  scene.advance(kShortLease);
   hold(scene, "A", "t", 3);
-  expect_equal(give_up(scene, {"A"}, kShort), std::size_t{1}, "sessions used within a second");
+  expect_equal(give_up(scene, {"A"}, kShortLease), std::size_t{1}, "sessions used within a second");
   enqueue_in_session(scene, "s", 4, 4);
   enqueue_in_session(scene, "t", 5, 5);
-  expect_equal(fetched_ids(scene, as_worker("B")), Ids{5}, "what B gets");
+  expect_equal(fetched_ids(scene, as_worker("B")), EventIds{5}, "what B gets");
 }
 
 void a_session_that_was_given_up_can_be_forgotten(ProviderFactory& factory) {
@@ -196,7 +193,7 @@ void work_beyond_capacity_does_not_end_a_wait(ProviderFactory& factory) {
   enqueue_in_session(scene, "t", 3, 3);
   expect_nothing_to_do(scene, for_activities(holding_up_to(1, "A")));
   expect_nothing_to_do(scene, for_activities(holding_up_to(0, "B")));
-  const Timestamp deadline = scene.now() + kLong;
+  const Timestamp deadline = scene.now() + kLongLease;
   for (const WorkFetch& fits : {holding_up_to(2, "A"), holding_up_to(1, "B")}) {
     expect(take(scene.store().wait_for_work(for_activities(fits), deadline)), "the work was not seen");
   }
@@ -204,12 +201,12 @@ void work_beyond_capacity_does_not_end_a_wait(ProviderFactory& factory) {
 
 void a_wait_at_capacity_ends_when_a_lock_ends(ProviderFactory& factory) {
   Scene scene(factory);
-  hold(scene, "A", "later", 2, kLong);
-  hold(scene, "A", "s", 3, kShort);
+  hold(scene, "A", "later", 2, kLongLease);
+  hold(scene, "A", "s", 3, kShortLease);
   enqueue_in_session(scene, "t", 4, 4);
-  Waiting too_short(scene, for_activities(holding_up_to(2, "A")), kShort - Milliseconds{1});
+  Waiting too_short(scene, for_activities(holding_up_to(2, "A")), kShortLease - Milliseconds{1});
   Waiting waiting(scene, for_activities(holding_up_to(2, "A")));
-  scene.advance(kShort - Milliseconds{1});
+  scene.advance(kShortLease - Milliseconds{1});
   expect_false(too_short);
   scene.advance(Milliseconds{1});
   expect_true(waiting);
@@ -232,7 +229,7 @@ void a_wait_ends_when_a_session_is_given_up(ProviderFactory& factory) {
   other_work.filter.activities = {"Other"};
   WorkFetch same_session = holding_up_to(1, "B");
   same_session.filter.activities = {"Work"};
-  Waiting for_nothing(scene, for_activities(holding_up_to(0, "C")), kShort);
+  Waiting for_nothing(scene, for_activities(holding_up_to(0, "C")), kShortLease);
   for (EventId id = 3; id <= 22; ++id) {
     enqueue_in_session(scene, "s", id, id);
     WorkFetch work = as_worker("A");
@@ -246,7 +243,7 @@ void a_wait_ends_when_a_session_is_given_up(ProviderFactory& factory) {
     take(scene.store().ack_work_item({.token = scene.fetch_work(same_session).token, .completion = {}}));
     expect_equal(give_up(scene, {"B"}), std::size_t{1}, "sessions that were given up");
   }
-  scene.advance(kShort);
+  scene.advance(kShortLease);
   expect_false(for_nothing);
 }
 
@@ -256,15 +253,15 @@ void a_wait_ends_when_a_session_lock_gets_shorter(ProviderFactory& factory) {
   enqueue_in_session(scene, "s", 3, 4);
   {
     Waiting waiting(scene, for_activities(as_worker("B")));
-    expect_equal(renew_sessions(scene, {"A"}, kShort, kLong), std::size_t{1}, "sessions that were renewed");
-    scene.advance(kShort);
+    expect_equal(renew_sessions(scene, {"A"}, kShortLease, kLongLease), std::size_t{1}, "sessions that were renewed");
+    scene.advance(kShortLease);
     expect_true(waiting);
   }
-  scene.fetch_work(holding_up_to(1, "A", kLong));
+  scene.fetch_work(holding_up_to(1, "A", kLongLease));
   Waiting waiting(scene, for_activities(as_worker("B")));
   enqueue_in_session(scene, "s", 5, 5);
-  scene.fetch_work(holding_up_to(1, "A", kShort));
-  scene.advance(kShort);
+  scene.fetch_work(holding_up_to(1, "A", kShortLease));
+  scene.advance(kShortLease);
   expect_true(waiting);
 }
 

@@ -9,6 +9,9 @@
 
 namespace perdure::testing {
 
+inline constexpr Milliseconds kShortLease{1'000};
+inline constexpr Milliseconds kLongLease{30'000};
+
 // Activities `first` to `last` of instance "a", all of this session.
 void enqueue_in_session(Scene& scene, const std::string& session, EventId first, EventId last);
 // Everything that a fetch with these options takes; locks it.

@@ -9,9 +9,6 @@ namespace perdure::testing {
 
 namespace {
 
-constexpr Milliseconds kShort{1'000};
-constexpr Milliseconds kLong{30'000};
-
 std::size_t cleanup(Scene& scene, Where where = Where::current()) {
   return take(scene.store().cleanup_sessions(), where);
 }
@@ -20,39 +17,42 @@ void renewal_counts_the_sessions_of_its_owners(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
   scene.fetch_work(as_worker("A"));
-  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{1}, "sessions of A");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, kLongLease), std::size_t{1}, "sessions of A");
   enqueue_in_session(scene, "t", 3, 3);
   scene.fetch_work(as_worker("A"));
   enqueue_in_session(scene, "u", 4, 4);
   scene.fetch_work(as_worker("B"));
-  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{2}, "sessions of A");
-  expect_equal(renew_sessions(scene, {"A", "B", "C"}, kLong, kLong), std::size_t{3}, "sessions of A, B and C");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, kLongLease), std::size_t{2}, "sessions of A");
+  expect_equal(renew_sessions(scene, {"A", "B", "C"}, kLongLease, kLongLease), std::size_t{3},
+               "sessions of A, B and C");
 }
 
 void renewal_leaves_the_sessions_of_others_alone(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
-  scene.fetch_work(as_worker("A", kShort));
-  expect_equal(renew_sessions(scene, {"B"}, kLong, kLong), std::size_t{0}, "sessions of B");
-  scene.advance(kShort);
+  scene.fetch_work(as_worker("A", kShortLease));
+  expect_equal(renew_sessions(scene, {"B"}, kLongLease, kLongLease), std::size_t{0}, "sessions of B");
+  scene.advance(kShortLease);
   scene.fetch_work(as_worker("B"));
 }
 
 void renewal_without_sessions_renews_nothing(ProviderFactory& factory) {
   Scene scene(factory);
-  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{0}, "sessions of an unknown owner");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, kLongLease), std::size_t{0}, "sessions of an unknown owner");
   enqueue_in_session(scene, "s", 2, 2);
   scene.fetch_work(as_worker("A"));
-  expect_equal(renew_sessions(scene, {}, kLong, kLong), std::size_t{0}, "sessions of nobody");
+  expect_equal(renew_sessions(scene, {}, kLongLease, kLongLease), std::size_t{0}, "sessions of nobody");
 }
 
 void renewal_skips_idle_sessions(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
-  scene.fetch_work(as_worker("A", kShort));
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{0}), std::size_t{0}, "sessions used within no time");
+  scene.fetch_work(as_worker("A", kShortLease));
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{0}), std::size_t{0},
+               "sessions used within no time");
   scene.advance(Milliseconds{500});
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{500}), std::size_t{0}, "sessions used within 500 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{500}), std::size_t{0},
+               "sessions used within 500 ms");
   scene.advance(Milliseconds{500});
   // It was not extended, so it is free.
   scene.fetch_work(as_worker("B"));
@@ -63,26 +63,29 @@ void a_renewal_does_not_count_as_use(ProviderFactory& factory) {
   enqueue_in_session(scene, "s", 2, 2);
   scene.fetch_work(as_worker("A"));
   scene.advance(Milliseconds{500});
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{501}), std::size_t{1}, "sessions used within 501 ms");
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{500}), std::size_t{0}, "sessions used within 500 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{501}), std::size_t{1},
+               "sessions used within 501 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{500}), std::size_t{0},
+               "sessions used within 500 ms");
 }
 
 void an_expired_session_is_not_renewed(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
-  scene.fetch_work(as_worker("A", kShort));
-  scene.advance(kShort);
-  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{0}, "expired sessions that were renewed");
+  scene.fetch_work(as_worker("A", kShortLease));
+  scene.advance(kShortLease);
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, kLongLease), std::size_t{0},
+               "expired sessions that were renewed");
   scene.fetch_work(as_worker("B"));
 }
 
 void renewal_holds_a_session_beyond_its_first_lock(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
-  scene.fetch_work(as_worker("A", kShort));
+  scene.fetch_work(as_worker("A", kShortLease));
   scene.advance(Milliseconds{900});
-  expect_equal(renew_sessions(scene, {"A"}, kShort, kLong), std::size_t{1}, "sessions of A");
-  scene.advance(kShort - Milliseconds{1});
+  expect_equal(renew_sessions(scene, {"A"}, kShortLease, kLongLease), std::size_t{1}, "sessions of A");
+  scene.advance(kShortLease - Milliseconds{1});
   scene.fetch_no_work(as_worker("B"));
   scene.advance(Milliseconds{1});
   scene.fetch_work(as_worker("B"));
@@ -92,9 +95,10 @@ void a_fetch_counts_as_use(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
   scene.fetch_work(as_worker("A"));
-  scene.advance(kShort);
+  scene.advance(kShortLease);
   scene.fetch_work(as_worker("A"));
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{1},
+               "sessions used within 200 ms");
 }
 
 void an_ack_counts_as_use(ProviderFactory& factory) {
@@ -102,51 +106,59 @@ void an_ack_counts_as_use(ProviderFactory& factory) {
   enqueue_in_session(scene, "s", 2, 3);
   const WorkItem item = scene.fetch_work(as_worker("A"));
   const WorkItem dropped = scene.fetch_work(as_worker("A"));
-  scene.advance(kShort);
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions used within 200 ms");
+  scene.advance(kShortLease);
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{0},
+               "sessions used within 200 ms");
   scene.ack_work(item);
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
-  scene.advance(kShort);
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{1},
+               "sessions used within 200 ms");
+  scene.advance(kShortLease);
   take(scene.store().ack_work_item({.token = dropped.token, .completion = {}}));
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{1},
+               "sessions used within 200 ms");
 }
 
 void renewing_an_activity_counts_as_use(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
   const WorkItem item = scene.fetch_work(as_worker("A"));
-  scene.advance(kShort);
-  take(scene.store().renew_work_lock(item.token, kLong));
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
-  scene.advance(kShort);
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions used within 200 ms");
+  scene.advance(kShortLease);
+  take(scene.store().renew_work_lock(item.token, kLongLease));
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{1},
+               "sessions used within 200 ms");
+  scene.advance(kShortLease);
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{0},
+               "sessions used within 200 ms");
   const Heartbeat beat{.token = item.token, .details = {}, .extend_for = {}};
   take(scene.store().heartbeat({&beat, 1}).front());
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions used within 200 ms");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{1},
+               "sessions used within 200 ms");
 }
 
 // The session serves the instance, whoever holds it.
 void use_counts_for_whoever_holds_the_session_now(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
-  const WorkItem old = scene.fetch_work(as_worker("A", kShort));
-  scene.advance(kShort);
+  const WorkItem old = scene.fetch_work(as_worker("A", kShortLease));
+  scene.advance(kShortLease);
   scene.fetch_work(as_worker("B"));
-  scene.advance(kShort);
-  expect_equal(renew_sessions(scene, {"B"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions of B before the ack");
+  scene.advance(kShortLease);
+  expect_equal(renew_sessions(scene, {"B"}, kLongLease, Milliseconds{200}), std::size_t{0},
+               "sessions of B before the ack");
   scene.ack_work(old);
-  expect_equal(renew_sessions(scene, {"B"}, kLong, Milliseconds{200}), std::size_t{1}, "sessions of B after the ack");
-  expect_equal(renew_sessions(scene, {"A"}, kLong, Milliseconds{200}), std::size_t{0}, "sessions of A");
+  expect_equal(renew_sessions(scene, {"B"}, kLongLease, Milliseconds{200}), std::size_t{1},
+               "sessions of B after the ack");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{0}, "sessions of A");
 }
 
 void use_does_not_revive_an_expired_session(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 3);
-  const WorkItem item = scene.fetch_work(as_worker("A", kShort));
-  scene.advance(kShort);
-  take(scene.store().renew_work_lock(item.token, kLong));
+  const WorkItem item = scene.fetch_work(as_worker("A", kShortLease));
+  scene.advance(kShortLease);
+  take(scene.store().renew_work_lock(item.token, kLongLease));
   scene.ack_work(item);
-  expect_equal(renew_sessions(scene, {"A"}, kLong, kLong), std::size_t{0}, "sessions of A");
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, kLongLease), std::size_t{0}, "sessions of A");
   scene.fetch_work(as_worker("B"));
 }
 
@@ -154,9 +166,9 @@ void cleanup_forgets_sessions_that_nobody_needs(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
   enqueue_in_session(scene, "t", 3, 3);
-  scene.ack_work(scene.fetch_work(as_worker("A", kShort)));
-  scene.ack_work(scene.fetch_work(as_worker("A", kShort)));
-  scene.advance(kShort);
+  scene.ack_work(scene.fetch_work(as_worker("A", kShortLease)));
+  scene.ack_work(scene.fetch_work(as_worker("A", kShortLease)));
+  scene.advance(kShortLease);
   expect_equal(cleanup(scene), std::size_t{2}, "sessions that were forgotten");
   expect_equal(cleanup(scene), std::size_t{0}, "sessions that were forgotten twice");
 }
@@ -165,13 +177,13 @@ void cleanup_keeps_sessions_with_activities(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "queued", 2, 3);
   enqueue_in_session(scene, "locked", 4, 4);
-  WorkFetch all = as_worker("A", kShort);
+  WorkFetch all = as_worker("A", kShortLease);
   all.limit = 3;
   const WorkBatch batch = take(scene.store().fetch_work_items(all));
   expect_equal(batch.items.size(), std::size_t{3}, "activities");
   scene.ack_work(batch.items[0]);
   take(scene.store().abandon_work_item({.token = batch.items[1].token}));
-  scene.advance(kShort);
+  scene.advance(kShortLease);
   expect_equal(cleanup(scene), std::size_t{0}, "sessions that were forgotten");
   scene.ack_work(batch.items[2]);
   expect_equal(cleanup(scene), std::size_t{1}, "sessions that were forgotten");
@@ -180,8 +192,8 @@ void cleanup_keeps_sessions_with_activities(ProviderFactory& factory) {
 void cleanup_keeps_sessions_that_are_held(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
-  scene.ack_work(scene.fetch_work(as_worker("A", kShort)));
-  scene.advance(kShort - Milliseconds{1});
+  scene.ack_work(scene.fetch_work(as_worker("A", kShortLease)));
+  scene.advance(kShortLease - Milliseconds{1});
   expect_equal(cleanup(scene), std::size_t{0}, "sessions that were forgotten");
   enqueue_in_session(scene, "s", 3, 3);
   scene.fetch_no_work(as_worker("B"));
@@ -191,13 +203,13 @@ void cleanup_keeps_sessions_that_are_held(ProviderFactory& factory) {
 void a_forgotten_session_can_come_back(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
-  scene.ack_work(scene.fetch_work(as_worker("A", kShort)));
-  scene.advance(kShort);
+  scene.ack_work(scene.fetch_work(as_worker("A", kShortLease)));
+  scene.advance(kShortLease);
   expect_equal(cleanup(scene), std::size_t{1}, "sessions that were forgotten");
   enqueue_in_session(scene, "s", 3, 4);
   scene.fetch_work(as_worker("B"));
   scene.fetch_no_work(as_worker("A"));
-  expect_equal(renew_sessions(scene, {"B"}, kLong, kLong), std::size_t{1}, "sessions of B");
+  expect_equal(renew_sessions(scene, {"B"}, kLongLease, kLongLease), std::size_t{1}, "sessions of B");
 }
 
 void an_activity_that_was_given_back_stays_in_its_session(ProviderFactory& factory) {
@@ -215,9 +227,9 @@ void an_activity_of_a_session_can_be_given_back_uncounted(ProviderFactory& facto
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
   const WorkItem item = scene.fetch_work(as_worker("A"));
-  take(scene.store().abandon_work_item({.token = item.token, .delay = kShort, .ignore_attempt = true}));
+  take(scene.store().abandon_work_item({.token = item.token, .delay = kShortLease, .ignore_attempt = true}));
   scene.fetch_no_work(as_worker("A"));
-  scene.advance(kShort);
+  scene.advance(kShortLease);
   expect_equal(scene.fetch_work(as_worker("A")).attempt_count, 1U, "the attempt");
 }
 
@@ -225,7 +237,7 @@ void an_owner_who_is_named_twice_counts_once(ProviderFactory& factory) {
   Scene scene(factory);
   enqueue_in_session(scene, "s", 2, 2);
   scene.fetch_work(as_worker("A"));
-  expect_equal(renew_sessions(scene, {"A", "A"}, kLong, kLong), std::size_t{1}, "sessions that were renewed");
+  expect_equal(renew_sessions(scene, {"A", "A"}, kLongLease, kLongLease), std::size_t{1}, "sessions that were renewed");
 }
 
 }  // namespace
