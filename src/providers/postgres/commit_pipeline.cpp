@@ -265,6 +265,15 @@ void CommitPipeline::append_activity_calls(std::vector<Call>& calls) {
     max_sessions = bounded(claim.session->max_sessions);
   }
   claimed_answer_ = calls.size();
+  if (!claim_limit_) {
+    calls.push_back(
+        {sql::kClaimActivities,
+         Parameters(work_.keys, work_.executions, work_.ids, work_.names, work_.lanes, work_.sessions, work_.visible,
+                    work_.start_to_close, work_.schedule_to_start, work_.heartbeat, work_.bodies, work_.claimable,
+                    work_.secrets, lanes_of(claim.tags), texts(claim.filter.activities), owner, max_sessions,
+                    std::int64_t{claim.suspects.from_attempts}, claim.suspects.admit, claim.lock_timeout)});
+    return;
+  }
   calls.push_back({sql::kInsertActivities,
                    Parameters(work_.keys, work_.executions, work_.ids, work_.names, work_.lanes, work_.sessions,
                               work_.visible, work_.start_to_close, work_.schedule_to_start, work_.heartbeat,
@@ -303,16 +312,42 @@ std::vector<Call> CommitPipeline::calls() {
   return calls;
 }
 
+// Lists in one row, or a row for each.
+std::vector<CommitPipeline::TurnRow> CommitPipeline::turn_rows(const Rows& answer) const {
+  std::vector<TurnRow> turns;
+  turns.reserve(turns_.size());
+  if (!is_simple_) {
+    for (int row = 0; row < answer.size(); ++row) {
+      turns.push_back({.key = answer.integer(row, 0),
+                       .locked_until = answer.optional_time(row, 1),
+                       .more_messages = answer.boolean(row, 2),
+                       .now = answer.time(row, 3)});
+    }
+    return turns;
+  }
+  const std::vector<std::int64_t> keys = answer.integers(0, 0);
+  const auto locked_until = answer.list(0, 1);
+  const std::vector<std::int64_t> more_messages = answer.integers(0, 2);
+  for (std::size_t place = 0; place < keys.size(); ++place) {
+    std::optional<Timestamp> until;
+    if (locked_until[place]) until = Timestamp(Milliseconds(as_integer(*locked_until[place])));
+    turns.push_back({.key = keys[place],
+                     .locked_until = until,
+                     .more_messages = more_messages[place] != 0,
+                     .now = answer.time(0, 3)});
+  }
+  return turns;
+}
+
 std::vector<CommitAnswer> CommitPipeline::read(const std::vector<Rows>& answers) const {
   std::map<std::int64_t, std::size_t> places;
   for (std::size_t place = 0; place < row_keys_.size(); ++place) places[row_keys_[place]] = place;
   std::vector<CommitAnswer> commits(turns_.size());
-  const Rows& turns = answers[turn_answer_];
-  for (int row = 0; row < turns.size(); ++row) {
-    CommitAnswer& answer = commits[places.at(turns.integer(row, 0))];
-    answer.locked_until = turns.optional_time(row, 2);
-    answer.more_messages = turns.boolean(row, 3);
-    answer.now = turns.time(row, 4);
+  for (const TurnRow& turn : turn_rows(answers[turn_answer_])) {
+    CommitAnswer& answer = commits[places.at(turn.key)];
+    answer.locked_until = turn.locked_until;
+    answer.more_messages = turn.more_messages;
+    answer.now = turn.now;
   }
   if (forgotten_answer_) {
     for (const std::int64_t key : answers[*forgotten_answer_].integers(0, 0)) {
@@ -342,8 +377,9 @@ Topics CommitPipeline::topics(const std::vector<Rows>& answers) const {
     const Rows& queued = answers[*claimed_answer_];
     for (int row = 0; row < queued.size(); ++row) topics.activities = topics.activities || !queued.boolean(row, 4);
   }
-  const Rows& turns = answers[turn_answer_];
-  for (int row = 0; row < turns.size(); ++row) topics.instances = topics.instances || turns.boolean(row, 3);
+  for (const TurnRow& turn : turn_rows(answers[turn_answer_])) {
+    topics.instances = topics.instances || turn.more_messages;
+  }
   return topics;
 }
 

@@ -52,6 +52,13 @@ class CommitPipeline {
   [[nodiscard]] bool claims(const TurnCommit& commit) const;
   void append_execution_calls(std::vector<Call>& calls) const;
   void append_activity_calls(std::vector<Call>& calls);
+  struct TurnRow {
+    std::int64_t key = 0;
+    std::optional<Timestamp> locked_until;
+    bool more_messages = false;
+    Timestamp now;
+  };
+  [[nodiscard]] std::vector<TurnRow> turn_rows(const Rows& answer) const;
 
   Milliseconds retention_;
   bool is_simple_;  // every turn goes on with an execution, and withdraws nothing

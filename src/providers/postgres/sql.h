@@ -34,10 +34,43 @@ inline constexpr const char* kEnqueueStart =
 inline constexpr const char* kCheckTurns =
     "SELECT check_turns($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::boolean[],"
     " $7::text[])";
+// Commits the rows of turns that neither begin nor end an execution, which is most of them, and fails unless every one
+// of them may be committed. What else the turns change is done already: what is left in the queue says when they are
+// due. A statement that had to wait for a row goes on with its new version, but does not see the messages that came
+// with it. So it demands the version that it has seen; whoever fails for that is tried again by himself, with a lock
+// beforehand.
 inline constexpr const char* kAdvanceTurns =
-    "SELECT * FROM advance_turns($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],"
-    " $7::text[], $8::bigint[], $9::text[])";
-inline constexpr const char* kFinishWork = "SELECT finish_work($1::bigint[], $2::bigint[], $3::bigint[])";
+    "WITH advanced AS (UPDATE instances i"
+    " SET last_event = greatest(t.last_event, i.last_event), commit_id = t.commit_id, updated_at = c.moment, attempts "
+    "= 0,"
+    " not_before = NULL, token = CASE WHEN t.keep IS NOT NULL THEN i.token END, holder = t.owner,"
+    " locked_until = CASE WHEN t.keep IS NULL THEN NULL WHEN i.locked_until - c.moment < t.keep / 2"
+    "  THEN later(c.moment, t.keep) ELSE i.locked_until END,"
+    " ready_at = CASE WHEN m.due IS NULL OR t.keep IS NULL THEN m.due WHEN i.locked_until - c.moment < t.keep / 2"
+    "  THEN greatest(m.due, later(c.moment, t.keep)) ELSE greatest(m.due, i.locked_until) END,"
+    " held_ready_at = CASE WHEN t.owner IS NOT NULL THEN m.due END"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[],"
+    "  $4::bigint[], $5::bigint[], $6::bigint[], $7::text[], $8::bigint[], $9::text[])"
+    "  t(key, secret, commit_id, execution, first_event, last_event, scheduler, keep, owner)"
+    " JOIN instances seen ON seen.key = t.key"
+    " LEFT JOIN LATERAL ("
+    "  SELECT q.visible_at AS due FROM messages q WHERE q.key = t.key ORDER BY q.visible_at LIMIT 1) m ON true"
+    " WHERE i.key = t.key AND i.xmin = seen.xmin AND i.token = t.secret AND i.locked_until > c.moment"
+    " AND i.commit_id <> t.commit_id AND i.created_at IS NOT NULL AND i.execution = t.execution"
+    " AND (t.scheduler IS NULL OR t.scheduler = i.id) AND (t.first_event = 0 OR t.first_event = i.last_event + 1)"
+    " RETURNING i.key, i.locked_until,"
+    " coalesce(CASE WHEN i.holder IS NULL THEN i.ready_at ELSE i.held_ready_at END <= c.moment, false) AS more, "
+    "c.moment)"
+    " SELECT array_agg(a.key), array_agg(a.locked_until), array_agg(a.more), max(a.moment),"
+    " CASE WHEN count(*) <> cardinality($1) THEN refuse('PD001', 'a turn cannot be committed') END FROM advanced a";
+// Removes activities whose completion a turn has consumed, and fails unless each of them is locked with its secret for
+// the first time.
+inline constexpr const char* kFinishWork =
+    "WITH gone AS (DELETE FROM activities a USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) d(id, secret, key)"
+    " WHERE a.id = d.id AND a.token = d.secret AND a.key = d.key AND a.ready_at > now_ms() AND a.attempts = 1"
+    " RETURNING a.session)"
+    " SELECT CASE WHEN count(*) <> cardinality($1) THEN refuse('PD002', 'a completed activity is not ours any more')"
+    " WHEN count(g.session) > 0 THEN use_sessions(array_agg(g.session)) END FROM gone g";
 inline constexpr const char* kConsumeMessages =
     "DELETE FROM messages m USING unnest($1::bigint[], $2::bigint[]) c(id, key) WHERE m.id = c.id AND m.key = c.key";
 inline constexpr const char* kBeginExecutions =
@@ -81,6 +114,28 @@ inline constexpr const char* kQueueActivities =
     " $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[])"
     " n(key, execution, activity_id, name, lane, session, visible_at, start_to_close, schedule_to_start, heartbeat, "
     "body)";
+// A worker claims those that it may if it would find nothing else, which is quickly seen where nothing waits at all.
+inline constexpr const char* kClaimActivities =
+    "INSERT INTO activities AS a (key, execution, activity_id, name, lane, session, ready_at, token, attempts,"
+    " scheduled_at, expires_at, start_to_close, schedule_to_start, heartbeat, body)"
+    " SELECT n.key, n.execution, n.activity_id, n.name, n.lane, n.session,"
+    " CASE WHEN c.claiming AND n.may_claim THEN later(c.moment, $20::bigint) ELSE coalesce(n.visible_at, c.moment) END,"
+    " CASE WHEN c.claiming AND n.may_claim THEN n.secret END, CASE WHEN c.claiming AND n.may_claim THEN 1 ELSE 0 END,"
+    " c.moment,"
+    " CASE WHEN NOT (c.claiming AND n.may_claim) THEN later(c.moment, n.schedule_to_start) END,"
+    " n.start_to_close, n.schedule_to_start, n.heartbeat, n.body"
+    " FROM (SELECT t.moment, CASE WHEN"
+    "  EXISTS (SELECT 1 FROM unnest(coalesce($14::text[], all_lanes())) l(lane) CROSS JOIN LATERAL ("
+    "   SELECT 1 FROM activities w WHERE w.lane = l.lane AND w.ready_at <= t.moment LIMIT 1) ready)"
+    "  OR EXISTS (SELECT 1 FROM activities w WHERE w.expires_at <= t.moment AND w.ready_at <= t.moment)"
+    "  THEN NOT work_is_waiting($14::text[], $15::text[], $16::text, $17::bigint, $18::bigint, $19::boolean)"
+    "  ELSE true END AS claiming FROM (SELECT now_ms() AS moment OFFSET 0) t OFFSET 0) c"
+    " CROSS JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[],"
+    "  $8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[], $12::boolean[], $13::bigint[])"
+    "  n(key, execution, activity_id, name, lane, session, visible_at, start_to_close, schedule_to_start, heartbeat,"
+    "  body, may_claim, secret)"
+    " RETURNING a.id, a.key, a.activity_id, a.ready_at, a.token IS NOT NULL";
+// The same, one activity after the other, because sessions and times have a say.
 inline constexpr const char* kInsertActivities =
     "SELECT * FROM insert_activities($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[],"
     " $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bytea[], $12::boolean[], $13::bigint[], "
@@ -117,7 +172,7 @@ inline constexpr const char* kUpdateTurns =
     " $8::boolean[], $9::text[], $10::text[], $11::text[], $12::text[])"
     " t(key, commit_id, execution, last_event, keep, owner, status, started, name, version, parent, pin)"
     " WHERE i.key = t.key"
-    " RETURNING i.key, i.id, i.locked_until,"
+    " RETURNING i.key, i.locked_until,"
     " coalesce(CASE WHEN i.holder IS NULL THEN i.ready_at ELSE i.held_ready_at END <= now_ms(), false), now_ms()";
 inline constexpr const char* kForgetEmpty = "SELECT forget_empty($1::bigint[])";
 // What a commit that was refused met.

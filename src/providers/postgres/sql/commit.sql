@@ -24,60 +24,10 @@ BEGIN
   END IF;
 END $$;
 
--- Commits the rows of turns that neither begin nor end an execution, which is most of them, and fails unless every one of
--- them may be committed. What else the turns change is done already: what is left in the queue says when they are due.
--- The rows are locked by a statement of its own, because only the next one sees the messages of whoever had them locked.
-CREATE FUNCTION advance_turns(
-    row_keys bigint[], secrets bigint[], commit_ids bigint[], turn_executions bigint[], first_events bigint[],
-    last_events bigint[], schedulers text[], keeps bigint[], owners text[])
-  RETURNS TABLE(key bigint, id text, locked_until bigint, more_messages boolean, moment bigint)
-  LANGUAGE plpgsql ROWS 10 AS $$
-#variable_conflict use_column
-DECLARE
-  current CONSTANT bigint := now_ms();
-  advanced bigint;
+-- For statements that find that they must not go on: everything is taken back.
+CREATE FUNCTION refuse(state text, reason text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM 1 FROM instances i WHERE i.key = ANY(row_keys) ORDER BY i.key FOR UPDATE;
-  RETURN QUERY
-    UPDATE instances i
-    SET last_event = greatest(t.last_event, i.last_event), commit_id = t.commit_id, updated_at = current, attempts = 0,
-        not_before = NULL, token = CASE WHEN t.keep IS NOT NULL THEN i.token END, holder = t.owner,
-        locked_until = CASE WHEN t.keep IS NULL THEN NULL WHEN i.locked_until - current < t.keep / 2
-          THEN later(current, t.keep) ELSE i.locked_until END,
-        ready_at = CASE WHEN m.due IS NULL OR t.keep IS NULL THEN m.due WHEN i.locked_until - current < t.keep / 2
-          THEN greatest(m.due, later(current, t.keep)) ELSE greatest(m.due, i.locked_until) END,
-        held_ready_at = CASE WHEN t.owner IS NOT NULL THEN m.due END
-    FROM unnest(row_keys, secrets, commit_ids, turn_executions, first_events, last_events, schedulers, keeps, owners)
-      t(key, secret, commit_id, execution, first_event, last_event, scheduler, keep, owner)
-    LEFT JOIN LATERAL (
-      SELECT q.visible_at AS due FROM messages q WHERE q.key = t.key ORDER BY q.visible_at LIMIT 1) m ON true
-    WHERE i.key = t.key AND i.token = t.secret AND i.locked_until > current AND i.commit_id <> t.commit_id
-      AND i.created_at IS NOT NULL AND i.execution = t.execution AND (t.scheduler IS NULL OR t.scheduler = i.id)
-      AND (t.first_event = 0 OR t.first_event = i.last_event + 1)
-    RETURNING i.key, i.id, i.locked_until,
-      coalesce(CASE WHEN i.holder IS NULL THEN i.ready_at ELSE i.held_ready_at END <= current, false), current;
-  GET DIAGNOSTICS advanced = ROW_COUNT;
-  IF advanced <> cardinality(row_keys) THEN
-    RAISE EXCEPTION 'a turn cannot be committed' USING ERRCODE = 'PD001';
-  END IF;
-END $$;
-
--- Removes activities whose completion a turn has consumed, and fails unless each of them is locked with its secret for
--- the first time.
-CREATE FUNCTION finish_work(done_ids bigint[], secrets bigint[], row_keys bigint[]) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  finished bigint;
-  used text[];
-BEGIN
-  WITH gone AS (
-    DELETE FROM activities a USING unnest(done_ids, secrets, row_keys) d(id, secret, key)
-    WHERE a.id = d.id AND a.token = d.secret AND a.key = d.key AND a.ready_at > now_ms() AND a.attempts = 1
-    RETURNING a.session)
-  SELECT count(*), array_agg(g.session) FILTER (WHERE g.session IS NOT NULL) INTO finished, used FROM gone g;
-  IF finished <> cardinality(done_ids) THEN
-    RAISE EXCEPTION 'a completed activity is not ours any more' USING ERRCODE = 'PD002';
-  END IF;
-  IF used IS NOT NULL THEN PERFORM use_sessions(used); END IF;
+  RAISE EXCEPTION '%', reason USING ERRCODE = state;
 END $$;
 
 -- Fails if one of these is queued: a turn that schedules and withdraws an activity must not withdraw another one.

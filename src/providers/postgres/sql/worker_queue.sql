@@ -182,8 +182,8 @@ BEGIN
     ORDER BY t.place;
 END $$;
 
--- Queues activities. Those that a worker may claim are locked for it at once, if it would find nothing else. With a
--- limit sessions and times have a say, one activity after the other. Answers those that it got.
+-- Queues activities. Those that a worker may claim are locked for it at once, if it would find nothing else. Sessions and
+-- times have a say, so this goes one activity after the other. Answers all of them, and which ones it got.
 CREATE FUNCTION insert_activities(
     row_keys bigint[], executions bigint[], activity_ids bigint[], names text[], lanes text[], sessions_wanted text[],
     visible bigint[], start_to_closes bigint[], schedule_to_starts bigint[], heartbeats bigint[], bodies bytea[],
@@ -199,15 +199,8 @@ DECLARE
   free bigint;
   holder text;
 BEGIN
-  -- Mostly nothing waits at all, which is quickly seen; only who would find some of it must leave the new ones as well.
-  claiming := NOT (
-    EXISTS (SELECT 1 FROM unnest(coalesce(claim_lanes, all_lanes())) l(lane) CROSS JOIN LATERAL (
-      SELECT 1 FROM activities a WHERE a.lane = l.lane AND a.ready_at <= moment LIMIT 1) ready)
-    OR EXISTS (SELECT 1 FROM activities a WHERE a.expires_at <= moment AND a.ready_at <= moment));
-  IF NOT claiming THEN
-    claiming := NOT work_is_waiting(claim_lanes, claim_names, session_owner, max_sessions, suspect_from, admit_suspects);
-  END IF;
-  IF claiming AND claim_limit IS NOT NULL THEN
+  claiming := NOT work_is_waiting(claim_lanes, claim_names, session_owner, max_sessions, suspect_from, admit_suspects);
+  IF claiming THEN
     -- One by one, because each session that is claimed may be the last.
     IF session_owner IS NOT NULL AND EXISTS (SELECT 1 FROM unnest(sessions_wanted) w(session) WHERE w.session IS NOT NULL)
     THEN
