@@ -1,4 +1,5 @@
 // Commits that meet what others do to the same rows.
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -24,14 +25,6 @@ TurnCommit second_turn_of(const OrchestrationItem& item) {
   return commit;
 }
 
-MessageRecord event_for(const std::string& instance) {
-  MessageRecord event;
-  event.kind = MessageKind::kExternalRaised;
-  event.instance = instance;
-  event.body = "x";
-  return event;
-}
-
 OrchestrationItem fetch_one(Provider& store) {
   return store.fetch_orchestration_item().value().value();
 }
@@ -43,7 +36,7 @@ TEST(PostgresCommits, AMessageThatComesWhileACommitWaitsIsSeen) {
   const std::shared_ptr<Provider> store = PostgresProvider::connect(server.url());
   ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
   ASSERT_TRUE(store->ack_orchestration_item(first_turn_of(fetch_one(*store), 1)).has_value());
-  ASSERT_TRUE(store->enqueue_messages(std::vector{event_for("a")}).front().has_value());
+  ASSERT_TRUE(store->enqueue_messages(std::vector{message_for("a", MessageKind::kExternalRaised)}).front().has_value());
   const OrchestrationItem item = fetch_one(*store);
 
   PostgresSession other(server.url());
@@ -52,10 +45,15 @@ TEST(PostgresCommits, AMessageThatComesWhileACommitWaitsIsSeen) {
       " INSERT INTO perdure.messages(key, kind, name, visible_at, body)"
       " SELECT key, 6, '', 1, 'late' FROM perdure.instances WHERE id = 'a'");
   ProviderResult<CommitAnswer> answer = ProviderError(ProviderErrorKind::kUnavailable, "not asked");
-  std::thread committer([&] { answer = store->ack_orchestration_item(second_turn_of(item)); });
-  while (server.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") == "0") {
+  std::atomic<bool> over = false;
+  std::thread committer([&] {
+    answer = store->ack_orchestration_item(second_turn_of(item));
+    over = true;
+  });
+  while (!over && server.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") == "0") {
     std::this_thread::yield();
   }
+  EXPECT_FALSE(over) << "it did not wait for the row";
   other.execute("COMMIT");
   committer.join();
   ASSERT_TRUE(answer.has_value()) << answer.error().to_string();

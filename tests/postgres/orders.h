@@ -9,12 +9,17 @@
 
 namespace perdure::test {
 
+[[nodiscard]] inline MessageRecord message_for(const std::string& instance, MessageKind kind) {
+  MessageRecord message;
+  message.kind = kind;
+  message.instance = instance;
+  message.body = "x";
+  return message;
+}
+
 [[nodiscard]] inline MessageRecord start_of(const std::string& instance) {
-  MessageRecord start;
-  start.kind = MessageKind::kStartOrchestration;
-  start.instance = instance;
+  MessageRecord start = message_for(instance, MessageKind::kStartOrchestration);
   start.name = "Order";
-  start.body = "x";
   return start;
 }
 

@@ -17,21 +17,10 @@ namespace {
 constexpr Milliseconds kLease{60'000};
 
 MessageRecord activity(const std::string& instance, EventId id) {
-  MessageRecord record;
-  record.kind = MessageKind::kExecuteActivity;
-  record.instance = instance;
+  MessageRecord record = message_for(instance, MessageKind::kExecuteActivity);
   record.name = "Charge";
   record.execution = kFirstExecutionId;
   record.activity_id = id;
-  record.body = "x";
-  return record;
-}
-
-MessageRecord completion_for(const std::string& instance) {
-  MessageRecord record;
-  record.kind = MessageKind::kActivityCompleted;
-  record.instance = instance;
-  record.body = "x";
   return record;
 }
 
@@ -105,7 +94,8 @@ class Life {
     ASSERT_EQ(batch->items.size(), 1U);
     const LockToken token = batch->items.at(0).token;
     expect_done(store_.renew_work_locks(std::vector{token}, kLease));
-    expect_done(store_.ack_work_items(std::vector{WorkAck{.token = token, .completion = completion_for(instance_)}}));
+    expect_done(store_.ack_work_items(
+        std::vector{WorkAck{.token = token, .completion = message_for(instance_, MessageKind::kActivityCompleted)}}));
   }
 
   // For what is not there.
