@@ -1,0 +1,35 @@
+#include "cli/context.h"
+
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+namespace perdure::cli {
+
+StoreArgument Context::store_argument() const {
+  StoreArgument argument = parse_store(store);
+  argument.schema = schema;
+  return argument;
+}
+
+std::shared_ptr<Provider> Context::open(const OpenOptions& options) const {
+  return open_store(store_argument(), options);
+}
+
+CLI::App& add_command(CLI::App& program, Context& context, const std::string& name, const std::string& description,
+                      std::function<int()> run) {
+  CLI::App& command = *program.add_subcommand(name, description);
+  command.add_flag("--json", context.json, "Print the result as JSON");
+  command.final_callback([&context, run = std::move(run)] { context.exit_code = run(); });
+  return command;
+}
+
+CLI::App& add_store_command(CLI::App& program, Context& context, const std::string& name,
+                            const std::string& description, std::function<int()> run) {
+  CLI::App& command = add_command(program, context, name, description, std::move(run));
+  command.add_option("--store", context.store, "sqlite:PATH or postgres://...")->envname("PERDURE_STORE");
+  command.add_option("--schema", context.schema, "PostgreSQL: where the tables are")->capture_default_str();
+  return command;
+}
+
+}  // namespace perdure::cli

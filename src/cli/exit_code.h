@@ -1,0 +1,14 @@
+// What the program's exit status says. docs/cli.md has the table.
+#pragma once
+
+namespace perdure::cli {
+
+inline constexpr int kSuccess = 0;
+inline constexpr int kNegative = 1;     // it worked, and the answer is no: a workflow failed, a seed or a check failed
+inline constexpr int kUsage = 2;        // the arguments make no sense
+inline constexpr int kNotFound = 3;     // no such instance, execution or value
+inline constexpr int kTimedOut = 4;     // what was waited for did not come in time
+inline constexpr int kStoreFailed = 5;  // the store cannot be opened or used
+inline constexpr int kConflict = 6;     // the state of the instance does not allow it: it exists, runs, or is a child
+
+}  // namespace perdure::cli

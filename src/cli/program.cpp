@@ -1,0 +1,105 @@
+#include "cli/program.h"
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <perdure/client_error.h>
+#include <perdure/provider_error.h>
+#include "cli/commands.h"
+
+namespace perdure::cli {
+
+namespace {
+
+constexpr const char* kFooter =
+    "Exit status: 0 done; 1 done, and the answer is no; 2 wrong arguments; 3 not found; 4 timed out; 5 the store "
+    "cannot "
+    "be used; 6 the instance does not allow it.\n'perdure COMMAND --help' tells of one command; docs/cli.md of all.";
+
+int exit_code_of(ProviderErrorKind kind) {
+  switch (kind) {
+    case ProviderErrorKind::kNotFound:
+      return kNotFound;
+    case ProviderErrorKind::kAlreadyExists:
+    case ProviderErrorKind::kStillRunning:
+    case ProviderErrorKind::kSubOrchestration:
+    case ProviderErrorKind::kChildrenLeftBehind:
+      return kConflict;
+    case ProviderErrorKind::kInvalidArgument:
+      return kUsage;
+    default:
+      return kStoreFailed;
+  }
+}
+
+int exit_code_of(ClientErrorKind kind) {
+  switch (kind) {
+    case ClientErrorKind::kInvalidInput:
+      return kUsage;
+    case ClientErrorKind::kNotFound:
+      return kNotFound;
+    case ClientErrorKind::kTimeout:
+      return kTimedOut;
+    case ClientErrorKind::kAlreadyExists:
+    case ClientErrorKind::kStillRunning:
+    case ClientErrorKind::kSubOrchestration:
+      return kConflict;
+    default:
+      return kStoreFailed;
+  }
+}
+
+int fail(Context& context, int exit_code, const std::string& message) {
+  if (context.json) {
+    context.err << nlohmann::json{{"error", message}, {"exit_code", exit_code}}.dump() << '\n';
+  } else {
+    context.err << "perdure: " << message << '\n';
+  }
+  return exit_code;
+}
+
+void add_commands(CLI::App& program, Context& context) {
+  add_simulation_commands(program, context);
+  add_about_commands(program, context);
+}
+
+int parse_and_run(const std::vector<std::string>& arguments, Context& context) {
+  CLI::App program("Perdure: durable execution for C++", "perdure");
+  program.require_subcommand(1);
+  program.set_help_all_flag("--help-all", "Print the help of every command");
+  program.footer(kFooter);
+  add_commands(program, context);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+  try {
+    program.parse(reversed);
+  } catch (const CLI::Success& wanted) {  // help
+    return program.exit(wanted, context.out, context.err);
+  } catch (const CLI::ParseError& error) {
+    if (context.json) return fail(context, kUsage, error.what());
+    (void)program.exit(error, context.out, context.err);
+    return kUsage;
+  }
+  return context.exit_code;
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments, Context& context) {
+  try {
+    return parse_and_run(arguments, context);
+  } catch (const ClientError& error) {
+    return fail(context, exit_code_of(error.kind()), error.what());
+  } catch (const ProviderFailure& failure) {
+    return fail(context, exit_code_of(failure.error().kind()), failure.what());
+  } catch (const std::invalid_argument& error) {
+    return fail(context, kUsage, error.what());
+  } catch (const std::exception& error) {
+    return fail(context, kNegative, error.what());
+  }
+}
+
+}  // namespace perdure::cli
