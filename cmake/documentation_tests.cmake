@@ -32,3 +32,10 @@ if(PROJECT_BINARY_DIR STREQUAL "${PROJECT_SOURCE_DIR}/build/release")
     COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS --unset=MFLAGS --unset=MAKELEVEL make demo)
   set_tests_properties(docs.make_demo PROPERTIES LABELS docs TIMEOUT 600 RUN_SERIAL ON)
 endif()
+
+# What the README tells a user to do, with the library as packaging_tests.cmake installs it.
+if(TEST packaging.install)
+  perdure_add_documents_test(readme readme.py --root ${PROJECT_SOURCE_DIR} --work ${PROJECT_BINARY_DIR}/docs/readme)
+  set_tests_properties(docs.readme PROPERTIES FIXTURES_REQUIRED perdure_installed
+    ENVIRONMENT_MODIFICATION "CMAKE_PREFIX_PATH=set:${perdure_prefix};CXX=set:${CMAKE_CXX_COMPILER}")
+endif()

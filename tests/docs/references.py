@@ -1,7 +1,8 @@
 """Checks what the documents point at: references.py --root DIR [--perdure PROGRAM]
 
 Relative links lead to a file that is there, and their fragment to a heading of it. Every `make X` is a target, and every
-`perdure X --option` a command with that option, whether it stands in the prose or in a block of commands.
+`perdure X --option` a command with that option, whether it stands in the prose or in a block of commands. `perdure X | Y`
+names two commands.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from documents import all_documents, read_document
 
 MAKE = re.compile(r"^(?:\$ )?make ([a-z][a-z0-9_-]*)")
 # Not of build/mutation, which is another program: it has planted faults and commands for them.
-PERDURE = re.compile(r"^(?:\$ )?(?:\S+=\S+ )*(?:build/release/bin/)?perdure ([a-z][a-z-]*)((?: .*)?)$")
+PERDURE = re.compile(r"^(?:\$ )?(?:\S+=\S+ )*(?:build/release/bin/)?perdure ([a-z][a-z-]*(?: \| [a-z][a-z-]*)*)((?: .*)?)$")
 LONG_OPTION = re.compile(r"(?<=\s)(--[a-z][a-z-]*)")
 
 
@@ -76,13 +77,14 @@ def unknown_commands(document, programs):
         perdure = PERDURE.match(line)
         if not perdure or programs.perdure is None:
             continue
-        known = programs.help_of(perdure[1])
-        if known is None:
-            errors.append(f"{place}: there is no command 'perdure {perdure[1]}'")
-            continue
-        for option in LONG_OPTION.findall(perdure[2]):
-            if not re.search(rf"{option}\b", known) and not re.search(rf"{option}\b", programs.help_of("") or ""):
-                errors.append(f"{place}: 'perdure {perdure[1]}' has no option {option}")
+        for name in perdure[1].split(" | "):
+            known = programs.help_of(name)
+            if known is None:
+                errors.append(f"{place}: there is no command 'perdure {name}'")
+                continue
+            for option in LONG_OPTION.findall(perdure[2]):
+                if not re.search(rf"{option}\b", known + (programs.help_of("") or "")):
+                    errors.append(f"{place}: 'perdure {name}' has no option {option}")
     return errors
 
 

@@ -101,6 +101,7 @@ class References(Folder):
         self.assertEqual([], self.unknown("`make test`, `perdure list --status failed`\n\n    make test   # text\n"))
         self.assertIn("no target 'gone'", self.unknown("`make gone`\n")[0])
         self.assertIn("README.md:3: there is no command 'perdure gone'", self.unknown("Text\n\n    perdure gone\n")[0])
+        self.assertIn("no command 'perdure gone'", self.unknown("    perdure list | gone   # text\n")[0])
         self.assertIn("no option --colour", self.unknown("```sh\nperdure list --colour red\n```\n")[0])
 
     def test_the_documents_are_found(self):
