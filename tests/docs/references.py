@@ -64,7 +64,9 @@ class Programs:
         """What it prints for --help; nothing: there is no such command."""
         if command not in self.helps:
             outcome = subprocess.run([self.perdure, *command.split(), "--help"], capture_output=True, text=True, check=False)
-            self.helps[command] = outcome.stdout if outcome.returncode == 0 else None
+            # Behind a command that it does not know, --help is the program's own.
+            unknown = outcome.returncode != 0 or (command and outcome.stdout == self.help_of(""))
+            self.helps[command] = None if unknown else outcome.stdout
         return self.helps[command]
 
 

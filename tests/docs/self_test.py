@@ -104,6 +104,14 @@ class References(Folder):
         self.assertIn("no command 'perdure gone'", self.unknown("    perdure list | gone   # text\n")[0])
         self.assertIn("no option --colour", self.unknown("```sh\nperdure list --colour red\n```\n")[0])
 
+    def test_a_program_that_answers_unknown_commands_with_its_own_help(self):
+        program = self.root / "program"
+        program.write_text("#!/bin/sh\nif [ \"$1\" = list ]; then echo of list; else echo of the program; fi\n")
+        program.chmod(0o755)
+        programs = references.Programs(self.root, str(program))
+        self.assertEqual("of list\n", programs.help_of("list"))
+        self.assertIsNone(programs.help_of("gone"))
+
     def test_the_documents_are_found(self):
         for name in ("README.md", "CONTRIBUTING.md", "docs/a.md", "examples/README.md"):
             self.write("# Title\n", name)
