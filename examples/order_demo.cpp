@@ -56,9 +56,13 @@ struct Options {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "perdure-demo-XXXXXX").string()) {
+  TemporaryFolder() {
+    std::error_code none;
+    path_ = (std::filesystem::temp_directory_path(none) / "perdure-demo-XXXXXX").string();
+    if (none) throw std::system_error(none, "there is no folder for temporary files; set TMPDIR to one");
     if (::mkdtemp(path_.data()) == nullptr) {
-      throw std::system_error(errno, std::generic_category(), "cannot make the temporary folder " + path_);
+      throw std::system_error(errno, std::generic_category(),
+                              "cannot make the temporary folder " + path_ + "; set TMPDIR to where that is possible");
     }
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -115,7 +119,7 @@ class Show {
       start_worker(options_.broken == "repeat" ? kPlanRepeat : kPlanLive);
       watch_until_worker_or_order_ends();
     }
-    if (!worker_->end(kPatience)) throw std::runtime_error("the worker does not end though it was asked to");
+    if (!worker_->end(10s)) throw std::runtime_error("the worker does not end though it was asked to");
     bury_worker();
   }
 
@@ -123,7 +127,7 @@ class Show {
     worker_ = std::make_unique<ChildProcess>(
         std::vector<std::string>{"order_demo", "--worker", folder_, std::to_string(pause_.count()), plan},
         folder_ + "/worker.log");
-    story_.workers.push_back({worker_->id(), now(), std::nullopt, {}});
+    story_.workers.push_back({worker_->id(), std::nullopt, {}});
   }
   void bury_worker() {
     story_.workers.back().death = *worker_->death();
@@ -145,7 +149,6 @@ class Show {
       }
       std::this_thread::sleep_for(5ms);
     }
-    look();
   }
   // Somebody takes a moment to decide. An event is for whoever waits for it, so it is raised when the order does.
   void approve_if_asked(const Progress& progress) {
@@ -173,9 +176,8 @@ class Show {
   }
   void print_worker_log() const {
     print();
-    print("What the workers said:");
     std::ifstream log(folder_ + "/worker.log");
-    for (std::string line; std::getline(log, line);) print("  " + line);
+    for (std::string line; std::getline(log, line);) print("a worker said: " + line);
   }
 
   Options options_;
@@ -211,7 +213,11 @@ int run_worker_with(const std::vector<std::string>& arguments) {
   if (const auto parsed = std::from_chars(text.data(), end, pause); parsed.ec != std::errc() || parsed.ptr != end) {
     throw std::invalid_argument("'" + text + "' is no number of milliseconds");
   }
-  return run_worker(arguments[1], perdure::Milliseconds(pause), arguments[3]);
+  const std::string& plan = arguments[3];
+  if (plan != kPlanLive && plan != kPlanDie && plan != kPlanRepeat) {
+    throw std::invalid_argument("a worker has no plan '" + plan + "'; use live, die or repeat");
+  }
+  return run_worker(arguments[1], perdure::Milliseconds(pause), plan);
 }
 
 // Absent: not to be understood.

@@ -74,7 +74,6 @@ inline Progress progress_of(const std::vector<perdure::Event>& history) {
 
 struct WorkerLife {
   pid_t id = 0;
-  perdure::Timestamp started;
   std::optional<perdure::Timestamp> ended;
   Death death;  // once it has ended
 };
@@ -175,7 +174,12 @@ class Display {
                     std::to_string(progress.size()) + " committed"};
   }
 
+  // Often enough for times to run, and at once when there is news.
   void redraw(std::vector<Line> lines) {
+    const bool same = std::equal(lines.begin(), lines.end(), shown_.begin(), shown_.end(),
+                                 [](const Line& left, const Line& right) { return left.state == right.state; });
+    if (same && now() < drawn_ + perdure::Milliseconds(40)) return;
+    drawn_ = now();
     std::string frame;
     if (!shown_.empty()) frame += "\x1b[" + std::to_string(shown_.size()) + 'A';
     for (const Line& each : lines) frame += each.text + "\x1b[K\n";
@@ -194,6 +198,7 @@ class Display {
 
   Style style_;
   std::vector<Line> shown_;
+  perdure::Timestamp drawn_{};
 };
 
 }  // namespace order_demo

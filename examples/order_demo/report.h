@@ -25,7 +25,6 @@ struct Story {
   std::vector<perdure::Event> history;   // the history in the end
   perdure::OrchestrationStatus status;   // in the end
   std::vector<LedgerEntry> ledger;       // in the end
-  perdure::Milliseconds lock_timeout{kLockTimeout};
 
   [[nodiscard]] const WorkerLife& dead() const { return workers.front(); }
   // When the successor of the dead worker began with the step that the latter did not finish.
@@ -35,6 +34,11 @@ struct Story {
       if (entry.worker == workers.back().id && entry.step == kStepOfDeath) return entry.time;
     }
     return std::nullopt;
+  }
+  // The history in the end begins with what was in it at the death.
+  [[nodiscard]] bool went_on() const {
+    return !at_death.empty() && at_death.size() <= history.size() &&
+           std::equal(at_death.begin(), at_death.end(), history.begin());
   }
 };
 
@@ -66,7 +70,7 @@ inline void print_timeline(const Story& story, const Style& style) {
   print();
   if (story.history.empty()) return;
   const Progress progress = progress_of(story.history);
-  const perdure::Timestamp start = story.history.front().time;
+  const perdure::Timestamp start = (story.at_death.empty() ? story.history : story.at_death).front().time;
   const WorkerLife& dead = story.dead();
   const auto mark = [&](perdure::Timestamp time, const std::string& what) {
     print(style.paint(Colour::kRed, "  " + right('+' + milliseconds(time - start), 9) + "  ======= " + what));
@@ -82,8 +86,10 @@ inline void print_timeline(const Story& story, const Style& style) {
   };
   for (const perdure::Event& event : story.history) {
     if (!marked && event.time >= *dead.ended) mark_death();
+    const std::string kind(perdure::kind_name(event.body));
+    const std::string more = details(event, progress);
     print("  " + right('+' + milliseconds(event.time - start), 9) + "  turn " + std::to_string(event.turn) + "  " +
-          padded(std::string(perdure::kind_name(event.body)), 24) + details(event, progress));
+          (more.empty() ? kind : padded(kind, 24) + more));
   }
   if (!marked) mark_death();
 }
@@ -104,6 +110,7 @@ inline void print_losses(const Story& story) {
   const auto lived = *story.dead().ended - story.at_death.front().time;
   print("  " + padded("the code", 14) + padded(std::string("in ") + kStepOfDeath, 20) +
         "begins again at its first line, " + milliseconds(lived) + " lost");
+  if (!story.went_on()) return;
   print();
   print("With it, " + std::to_string(story.at_death.size()) + " events brought the order back to where it was.");
   print(std::string(kStepOfDeath) +
@@ -143,7 +150,7 @@ inline Check check_resumption(const Story& story) {
   const std::string what = "the restarted program went on at once, without waiting for the locks of the dead one";
   if (!resumed || !story.dead().ended) return {false, what, "it never went on"};
   const auto later = *resumed - *story.dead().ended;
-  return {later < story.lock_timeout, what + " (" + milliseconds(later) + ')', "it took " + milliseconds(later)};
+  return {later < kLockTimeout, what + " (" + milliseconds(later) + ')', "it took " + milliseconds(later)};
 }
 
 // A step is what its ledger says: begun so often, ended so often.
@@ -176,12 +183,6 @@ inline Check check_history(const Story& story) {
           "it has the " + std::to_string(story.history.size()) + " that the timeline shows"};
 }
 
-inline Check check_beginning_of_history(const Story& story) {
-  const bool same = !story.at_death.empty() && story.at_death.size() <= story.history.size() &&
-                    std::equal(story.at_death.begin(), story.at_death.end(), story.history.begin());
-  return {same, "it begins with what was in it at the death, unchanged", "it begins otherwise"};
-}
-
 inline Check check_result(const Story& story, const std::string& order, const std::string& approved_by) {
   const std::string what = "the order ended with the results of both processes";
   if (!story.status.completed()) {
@@ -204,7 +205,7 @@ inline std::vector<Check> check(const Story& story, const std::string& order, co
   checks.push_back(check_resumption(story));
   check_ledger(story, checks);
   checks.push_back(check_history(story));
-  checks.push_back(check_beginning_of_history(story));
+  checks.push_back({story.went_on(), "it begins with what was in it at the death, unchanged", "it begins otherwise"});
   checks.push_back(check_result(story, order, approved_by));
   const WorkerLife& last = story.workers.back();
   checks.push_back({last.ended && last.death.in_peace(), "the restarted program ended in peace when it was asked to",
