@@ -32,11 +32,9 @@ test: fuzz build
 
 demo: setup
 	@$(call configure,release)
-	@$(call build,release,order_service order_timeline)
-	@$(call say,run examples/order_timeline: replay of a stored order)
-	@build/release/examples/order_timeline
-	@$(call say,run examples/order_service: an order survives the death of its process)
-	@build/release/examples/order_service
+	@$(call build,release,order_demo)
+	@$(call say,run examples/order_demo: an order survives the death of its process)
+	@build/release/examples/order_demo
 
 bench: setup
 	@$(call configure,release)
@@ -123,7 +121,7 @@ clean:
 help:
 	@echo 'make build      configure and build build/release, the default'
 	@echo 'make test       everything that must pass: fuzzers briefly, then the whole suite'
-	@echo 'make demo       an order survives a SIGKILL; a stored one is replayed'
+	@echo 'make demo       an order survives the SIGKILL of its process, in a few seconds'
 	@echo 'make bench      run the benchmarks; BENCH_ARGS=--benchmark_filter=...'
 	@echo 'make ceiling    the SQLite and PostgreSQL stores beside what the bare databases reach'
 	@echo 'make soak       two runtimes under a mixed workload for ten minutes'

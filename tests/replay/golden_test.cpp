@@ -122,7 +122,7 @@ std::vector<Golden> ends_and_state() {
   };
 }
 
-// The one that the demonstration in examples/ shows.
+// The one that examples/order_timeline.cpp shows.
 Golden order() {
   constexpr Timestamp kNewYear{Milliseconds(1'767'225'600'000)};  // 2026
   return {"../../examples/data/order.history",
