@@ -82,10 +82,11 @@ int run() {
   perdure::Registry registry;
   registry.add_orchestration("Collect", collect);
   // It returns at once. The handle completes the activity from any thread; the first outcome counts, and if the last
-  // copy goes without one, the activity fails. ctx.stop_token() tells when nobody wants the result any more.
+  // copy goes without one, the activity fails.
   registry.add_async_activity(
-      "Pay", [&service](perdure::ActivityContext, int amount, perdure::ActivityCompletion<void> handle) {
-        service.pay(amount, [handle](const std::string& problem) {
+      "Pay", [&service](perdure::ActivityContext ctx, int amount, perdure::ActivityCompletion<void> handle) {
+        service.pay(amount, [ctx = std::move(ctx), handle = std::move(handle)](const std::string& problem) {
+          if (ctx.is_cancelled()) return;  // nobody wants the answer any more
           if (problem.empty()) {
             handle.complete();
           } else {

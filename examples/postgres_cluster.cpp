@@ -98,7 +98,8 @@ int end_worker(pid_t process, int signal) {
 }
 
 int run_show(const std::string& url) {
-  ::setenv(kVariable, url.c_str(), 1);  // for the workers; everybody on the machine could read it as an argument
+  // For the workers: as an argument everybody on the machine could read it.
+  ::setenv(kVariable, url.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): there is only this thread
   const perdure::Client client(connect_store(url));
   const pid_t first = start_worker();
   const pid_t second = start_worker();
