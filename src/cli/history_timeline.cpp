@@ -18,7 +18,18 @@ class TimelineBuilder {
     event_ = &event;
     std::visit(*this, event.body);
   }
-  std::vector<TimelineRow> take() { return std::move(rows_); }
+  std::vector<TimelineRow> take() {
+    // What an execution leaves open when it ends is over with it: nothing tells of timers.
+    const auto whole = row_of_.find(execution_);
+    if (whole != row_of_.end() && rows_[whole->second].end) {
+      for (TimelineRow& row : rows_) {
+        if (row.end) continue;
+        row.end = rows_[whole->second].end;
+        row.how = OperationEnd::kGivenUp;
+      }
+    }
+    return std::move(rows_);
+  }
 
   void operator()(const events::OrchestrationStarted& e) {
     execution_ = event_->id;

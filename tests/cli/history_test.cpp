@@ -273,6 +273,17 @@ TEST_F(TimelineOf, WaitsTakeWhatArrivesInOrder) {
   EXPECT_EQ(all[4].end, kStart + 3ms);
 }
 
+TEST_F(TimelineOf, WhatIsOpenEndsWithTheExecution) {
+  at(0ms, started());
+  at(0ms, events::TimerCreated{kStart + 24h});
+  at(7ms, events::OrchestrationFailed{ApplicationError{}});
+  const auto all = rows();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].how, cli::OperationEnd::kFailed);
+  EXPECT_EQ(all[1].end, kStart + 7ms);
+  EXPECT_EQ(all[1].how, cli::OperationEnd::kGivenUp);
+}
+
 TEST_F(TimelineOf, AHistoryWithoutABeginningIsDrawnNevertheless) {
   at(0ms, events::OrchestrationCompleted{});
   at(0ms, events::ActivityCompleted{7, {}});

@@ -35,6 +35,7 @@ std::vector<std::string> lines(const std::string& text) {
 // ---- what holds for every command on a store ----
 
 TEST(EveryLook, NeedsAStore) {
+  ASSERT_EQ(::unsetenv("PERDURE_STORE"), 0);
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{{"status", "x"},
                                                                                          {"list"},
                                                                                          {"show", "x"},
@@ -103,7 +104,10 @@ TEST(EveryLook, IsColouredOnATerminalOnly) {
 TEST(EveryLook, TakesTheStoreFromTheEnvironment) {
   ASSERT_EQ(::setenv("PERDURE_STORE", sample_store().argument().c_str(), 1), 0);
   const ProgramRun run = run_perdure({"status", "order-1"});
+  const SqliteFile other;
+  const ProgramRun written = other.run({"status", "order-1"});
   ASSERT_EQ(::unsetenv("PERDURE_STORE"), 0);
+  EXPECT_EQ(written.exit_code, 3) << "what is written counts";
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.out, StartsWith("order-1  Completed\n"));
 }

@@ -41,6 +41,7 @@ std::vector<OfferedOption> options_of(const CLI::App& command) {
   const auto all = command.get_options();
   options.reserve(all.size());
   for (const CLI::Option* option : all) {
+    if (option->get_group().empty()) continue;  // hidden
     OfferedOption offered;
     for (const std::string& name : option->get_lnames()) offered.names.push_back("--" + name);
     for (const std::string& name : option->get_snames()) offered.names.push_back("-" + name);
@@ -53,7 +54,7 @@ std::vector<OfferedOption> options_of(const CLI::App& command) {
 }
 
 std::vector<OfferedCommand> commands_of(const CLI::App& program) {
-  const auto all = program.get_subcommands([](const CLI::App*) { return true; });
+  const auto all = program.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
   std::vector<OfferedCommand> commands;
   commands.reserve(all.size());
   for (const CLI::App* command : all) {
