@@ -26,8 +26,14 @@ CLI::App& add_command(CLI::App& program, Context& context, const std::string& na
 
 CLI::App& add_store_command(CLI::App& program, Context& context, const std::string& name,
                             const std::string& description, std::function<int()> run) {
-  CLI::App& command = add_command(program, context, name, description, std::move(run));
-  command.add_option("--store", context.store, "sqlite:PATH or postgres://...")->envname("PERDURE_STORE");
+  // Each command has one of its own: CLI11 reads the environment for the commands that were not given too, and that
+  // must not overrule what was written.
+  const auto store = std::make_shared<std::string>();
+  CLI::App& command = add_command(program, context, name, description, [&context, store, run = std::move(run)] {
+    context.store = *store;
+    return run();
+  });
+  command.add_option("--store", *store, "sqlite:PATH or postgres://...")->envname("PERDURE_STORE");
   command.add_option("--schema", context.schema, "PostgreSQL: where the tables are")->capture_default_str();
   return command;
 }
