@@ -13,7 +13,7 @@ namespace perdure::cli {
 
 namespace {
 
-void add_status(InstanceFilter& filter, const std::string& text) {
+void add_filter_status(InstanceFilter& filter, const std::string& text) {
   if (text == "running") {
     filter.statuses.push_back(ExecutionStatus::kRunning);
     filter.statuses.push_back(ExecutionStatus::kContinuedAsNew);
@@ -31,7 +31,7 @@ void add_status(InstanceFilter& filter, const std::string& text) {
   }
 }
 
-std::optional<Timestamp> time_of(const char* option, const std::string& text, Timestamp now) {
+std::optional<Timestamp> filter_time(const char* option, const std::string& text, Timestamp now) {
   if (text.empty()) return std::nullopt;
   return parse_time(option, text, now);
 }
@@ -43,7 +43,8 @@ void add_filter_options(CLI::App& command, FilterOptions& options) {
       .add_option("--status", options.statuses,
                   "running, completed, failed, cancelled or terminated; several as a list with commas")
       ->delimiter(',')
-      ->check(CLI::IsMember({"running", "completed", "failed", "cancelled", "terminated"}));
+      ->allow_extra_args(false)  // what follows is an argument of its own
+      ->transform(CLI::IsMember({"running", "completed", "failed", "cancelled", "terminated"}, CLI::ignore_case));
   command.add_option("--name", options.name, "The orchestration's name");
   command.add_option("--version", options.version, "The orchestration's version, as 1.2.3");
   command.add_option("--created-after", options.created_after, "A time, or a duration like 2h: that long ago");
@@ -55,15 +56,15 @@ InstanceFilter filter_of(const FilterOptions& options, Timestamp now) {
   InstanceFilter filter;
   filter.exact_statuses = true;
   filter.statuses.reserve(options.statuses.size() + 1);
-  for (const std::string& status : options.statuses) add_status(filter, status);
+  for (const std::string& status : options.statuses) add_filter_status(filter, status);
   if (!options.name.empty()) filter.name = options.name;
   if (!options.version.empty()) {
     filter.version = SemanticVersion::parse(options.version);
     if (!filter.version) throw std::invalid_argument("--version: '" + options.version + "' is not of the form 1.2.3");
   }
-  filter.created_from = time_of("--created-after", options.created_after, now);
-  filter.created_before = time_of("--created-before", options.created_before, now);
-  filter.completed_before = time_of("--completed-before", options.completed_before, now);
+  filter.created_from = filter_time("--created-after", options.created_after, now);
+  filter.created_before = filter_time("--created-before", options.created_before, now);
+  filter.completed_before = filter_time("--completed-before", options.completed_before, now);
   return filter;
 }
 

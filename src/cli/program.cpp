@@ -63,6 +63,13 @@ int fail(Context& context, int exit_code, const std::string& message) {
 }
 
 void add_commands(CLI::App& program, Context& context) {
+  add_status_command(program, context);
+  add_list_command(program, context);
+  add_show_command(program, context);
+  add_history_command(program, context);
+  add_tree_command(program, context);
+  add_store_view_commands(program, context);
+  add_completion_command(program, context);
   add_simulation_commands(program, context);
   add_about_commands(program, context);
   add_start_commands(program, context);

@@ -138,7 +138,7 @@ std::optional<Timestamp> scan_date(std::string_view text) {
   return time + *clock - *offset;
 }
 
-[[noreturn]] void refuse(std::string_view option, std::string_view text, const char* instead) {
+[[noreturn]] void refuse_time_argument(std::string_view option, std::string_view text, const char* instead) {
   throw std::invalid_argument(std::string(option) + ": '" + std::string(text) + "' is no " + instead);
 }
 
@@ -146,7 +146,7 @@ std::optional<Timestamp> scan_date(std::string_view text) {
 
 Milliseconds parse_duration(std::string_view option, std::string_view text) {
   const auto duration = scan_duration(text);
-  if (!duration) refuse(option, text, "duration; write 250ms, 30s, 5m, 2h, 7d, or 1d12h");
+  if (!duration) refuse_time_argument(option, text, "duration; write 250ms, 30s, 5m, 2h, 7d, or 1d12h");
   return *duration;
 }
 
@@ -155,7 +155,8 @@ Timestamp parse_time(std::string_view option, std::string_view text, Timestamp n
   std::string_view past = text;
   if (past.ends_with(" ago")) past.remove_suffix(4);
   if (const auto duration = scan_duration(past)) return now - *duration;
-  refuse(option, text, "time; write 2026-05-01T09:30:00Z or 2026-05-01, or 2h for two hours ago (also 30m, 7d)");
+  refuse_time_argument(option, text,
+                       "time; write 2026-05-01T09:30:00Z or 2026-05-01, or 2h for two hours ago (also 30m, 7d)");
 }
 
 }  // namespace perdure::cli

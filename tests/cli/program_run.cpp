@@ -127,4 +127,11 @@ void fill_with_samples(const std::shared_ptr<Provider>& store) {
   client.start_orchestration("foreign", "Unknown");
 }
 
+const SqliteFile& sample_store() {
+  static const SqliteFile kStore;
+  static const bool kFilled = (fill_with_samples(kStore.provider()), true);
+  EXPECT_TRUE(kFilled);
+  return kStore;
+}
+
 }  // namespace perdure::test

@@ -53,5 +53,7 @@ class SqliteFile {
 //   family    Family     Completed, with the children family-a and family-b, and family-b's child family-b-1
 //   foreign   Unknown    Pending: a queued start that no code is registered for
 void fill_with_samples(const std::shared_ptr<Provider>& store);
+// Filled so, once in the process. For tests that only look.
+[[nodiscard]] const SqliteFile& sample_store();
 
 }  // namespace perdure::test
