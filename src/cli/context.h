@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <istream>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -25,6 +26,8 @@ struct Context {
   std::string store{};    // --store, or PERDURE_STORE
   std::string schema = "perdure";
   int exit_code = kSuccess;
+  std::istream* in = nullptr;  // the standard input; null: there is none
+  bool asks = false;           // somebody sits there who can answer a question
 
   // Of --store. Throws as parse_store and open_store do.
   [[nodiscard]] StoreArgument store_argument() const;

@@ -12,6 +12,8 @@ int main(int argc, char** argv) {
   perdure::cli::Context context{.out = std::cout,
                                 .err = std::cerr,
                                 .colour = terminal && (no_colour == nullptr || *no_colour == '\0'),
-                                .terminal = terminal};
+                                .terminal = terminal,
+                                .in = &std::cin,
+                                .asks = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1};
   return perdure::cli::run_program({argv + 1, argv + argc}, context);
 }

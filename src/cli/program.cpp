@@ -13,14 +13,7 @@
 
 namespace perdure::cli {
 
-namespace {
-
-constexpr const char* kFooter =
-    "Exit status: 0 done; 1 done, and the answer is no; 2 wrong arguments; 3 not found; 4 timed out; 5 the store "
-    "cannot "
-    "be used; 6 the instance does not allow it.\n'perdure COMMAND --help' tells of one command; docs/cli.md of all.";
-
-int exit_code_of(ProviderErrorKind kind) {
+int exit_code_of(ProviderErrorKind kind) noexcept {
   switch (kind) {
     case ProviderErrorKind::kNotFound:
       return kNotFound;
@@ -36,7 +29,7 @@ int exit_code_of(ProviderErrorKind kind) {
   }
 }
 
-int exit_code_of(ClientErrorKind kind) {
+int exit_code_of(ClientErrorKind kind) noexcept {
   switch (kind) {
     case ClientErrorKind::kInvalidInput:
       return kUsage;
@@ -52,6 +45,13 @@ int exit_code_of(ClientErrorKind kind) {
       return kStoreFailed;
   }
 }
+
+namespace {
+
+constexpr const char* kFooter =
+    "Exit status: 0 done; 1 done, and the answer is no; 2 wrong arguments; 3 not found; 4 timed out; 5 the store "
+    "cannot "
+    "be used; 6 the instance does not allow it.\n'perdure COMMAND --help' tells of one command; docs/cli.md of all.";
 
 int fail(Context& context, int exit_code, const std::string& message) {
   if (context.json) {
@@ -72,6 +72,12 @@ void add_commands(CLI::App& program, Context& context) {
   add_completion_command(program, context);
   add_simulation_commands(program, context);
   add_about_commands(program, context);
+  add_start_commands(program, context);
+  add_wait_commands(program, context);
+  add_message_commands(program, context);
+  add_delete_commands(program, context);
+  add_transfer_commands(program, context);
+  add_validation_commands(program, context);
 }
 
 int parse_and_run(const std::vector<std::string>& arguments, Context& context) {
@@ -98,6 +104,8 @@ int parse_and_run(const std::vector<std::string>& arguments, Context& context) {
 int run_program(const std::vector<std::string>& arguments, Context& context) {
   try {
     return parse_and_run(arguments, context);
+  } catch (const CommandError& error) {
+    return fail(context, error.exit_code(), error.what());
   } catch (const ClientError& error) {
     return fail(context, exit_code_of(error.kind()), error.what());
   } catch (const ProviderFailure& failure) {

@@ -2,32 +2,9 @@
 
 #include <utility>
 
-#include "providers/history_damage.h"
-
 namespace perdure::testing {
 
 namespace {
-
-class ClockFactory : public ProviderFactory {
- public:
-  void advance(Milliseconds by) override { clock_->advance(by); }
-  void corrupt_history(Provider& store, const std::string& instance) override {
-    dynamic_cast<HistoryDamage&>(store).damage_history(instance);
-  }
-  [[nodiscard]] Milliseconds orphan_retention() const override { return kOrphanRetention; }
-
- protected:
-  [[nodiscard]] SqliteOptions sqlite_options() const {
-    SqliteOptions options;
-    options.clock = clock_;
-    options.orphan_retention = kOrphanRetention;
-    return options;
-  }
-  [[nodiscard]] const std::shared_ptr<ManualClock>& clock() const noexcept { return clock_; }
-
- private:
-  std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>(kBeginning);
-};
 
 class MemoryFactory final : public ClockFactory {
  public:

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "support/postgres_shared.h"
+#include "testing/postgres_clock.h"
 
 namespace perdure::test {
 
@@ -10,37 +11,6 @@ namespace {
 
 // The first half of the advisory locks, whose second half is the number of a schema.
 constexpr const char* kLocks = "770031";
-
-constexpr const char* kTestFunctions = R"(
-  CREATE TABLE <schema>.test_clock(ms bigint NOT NULL);
-  INSERT INTO <schema>.test_clock VALUES (0);
-  CREATE OR REPLACE FUNCTION <schema>.now_ms() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
-  BEGIN
-    RETURN (
-      SELECT greatest(c.ms, nullif(current_setting('perdure.floor', true), '')::bigint) FROM <schema>.test_clock c);
-  END $$;
-  CREATE FUNCTION <schema>.test_advance(duration bigint) RETURNS void LANGUAGE sql AS $$
-    UPDATE <schema>.test_clock SET ms = ms + duration;
-    SELECT pg_notify('perdure:<schema>', 'all')
-  $$;
-  -- To truncate a small table costs ten times as much as to delete what is in it.
-  CREATE FUNCTION <schema>.test_begin(start bigint) RETURNS void LANGUAGE plpgsql AS $$
-  DECLARE
-    emptied regclass;
-  BEGIN
-    FOREACH emptied IN ARRAY ARRAY[<empty tables>]::regclass[] LOOP
-      EXECUTE CASE WHEN pg_relation_size(emptied) > 262144 THEN 'TRUNCATE ' ELSE 'DELETE FROM ' END || emptied;
-    END LOOP;
-    UPDATE <schema>.test_clock SET ms = start;
-  END $$;
-)";
-
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
-  return text;
-}
 
 std::string milliseconds(Timestamp time) {
   return std::to_string(time.time_since_epoch().count());
@@ -93,7 +63,7 @@ void PostgresSchema::prepare() {
     const std::string table = name_ + "." + row.front();
     if (session_.value("SELECT count(*) FROM " + table) == "0") empty += (empty.empty() ? "'" : ", '") + table + "'";
   }
-  session_.execute(replaced(replaced(kTestFunctions, "<empty tables>", empty), "<schema>", name_));
+  session_.execute(testing::postgres_clock_script(name_, empty));
 }
 
 }  // namespace perdure::test

@@ -15,6 +15,7 @@
 #include <perdure/provider.h>
 #include <perdure/provider_admin.h>
 #include "providers/history_damage.h"
+#include "providers/instance_import.h"
 #include "providers/lock_names.h"
 #include "providers/postgres/pool.h"
 #include "providers/postgres/tokens.h"
@@ -24,7 +25,7 @@ namespace perdure::postgres {
 
 class CommitPipeline;
 
-class PostgresStore final : public Provider, public ProviderAdmin, public HistoryDamage {
+class PostgresStore final : public Provider, public ProviderAdmin, public InstanceImport, public HistoryDamage {
  public:
   PostgresStore(const std::string& url, const PostgresOptions& options);
   ~PostgresStore() override;
@@ -105,6 +106,9 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Histor
   ProviderResult<PruneResult> prune_matching(const InstanceFilter& filter, const PruneOptions& options,
                                              std::size_t limit) override;
   void damage_history(const std::string& instance) override;
+
+  // ---- import.cpp ----
+  ProviderResult<void> import_instances(std::span<const InstanceCopy> instances) override;
 
   // How often the server was asked something, for measurements.
   [[nodiscard]] std::uint64_t round_trips() const noexcept { return pool_.round_trips(); }

@@ -21,6 +21,7 @@
 #include <perdure/provider_admin.h>
 #include <perdure/sqlite_provider.h>
 #include "providers/history_damage.h"
+#include "providers/instance_import.h"
 #include "providers/sqlite/process_lock.h"
 #include "providers/sqlite/queries.h"
 #include "providers/sqlite/readers.h"
@@ -51,7 +52,7 @@ class StoreClock final : public Clock {
   mutable std::atomic<Milliseconds::rep> latest_ = 0;
 };
 
-class SqliteStore final : public Provider, public ProviderAdmin, public HistoryDamage {
+class SqliteStore final : public Provider, public ProviderAdmin, public InstanceImport, public HistoryDamage {
  public:
   SqliteStore(const std::string& path, const SqliteOptions& options);
   ~SqliteStore() override;
@@ -223,6 +224,10 @@ class SqliteStore final : public Provider, public ProviderAdmin, public HistoryD
   ProviderResult<void> append_history(const std::string& instance, ExecutionId execution,
                                       std::span<const EventRecord> events) override {
     return change<void>(kDurable, [&](Store& store) { return store.append_history(instance, execution, events); });
+  }
+
+  ProviderResult<void> import_instances(std::span<const InstanceCopy> instances) override {
+    return change<void>(kDurable, [&](Store& store) { return store.import_instances(instances); });
   }
 
   void damage_history(const std::string& instance) override;

@@ -18,6 +18,7 @@
 #include <perdure/metrics.h>
 #include <perdure/provider.h>
 #include <perdure/provider_admin.h>
+#include "providers/instance_import.h"
 #include "providers/lock_names.h"
 #include "providers/sqlite/connection.h"
 #include "providers/sqlite/instance_row.h"
@@ -102,6 +103,9 @@ class Store {
   [[nodiscard]] ProviderResult<DeleteResult> delete_instances(std::span<const std::string> instances, bool force);
   [[nodiscard]] ProviderResult<PruneResult> prune(const std::string& instance, const PruneOptions& options);
 
+  // ---- import.cpp ----
+  [[nodiscard]] ProviderResult<void> import_instances(std::span<const InstanceCopy> instances);
+
   // ---- nodes.cpp ----
   void register_node(const NodeInfo& node);
   void remove_node(const std::string& id);
@@ -167,6 +171,9 @@ class Store {
   [[nodiscard]] bool is_running(const InstanceRow& row);
   [[nodiscard]] std::vector<InstanceRow> tree_of(const InstanceRow& root);
   void delete_row(const InstanceRow& row, DeleteResult& result);
+
+  // import.cpp
+  void import_instance(const InstanceCopy& instance);
 
   Connection& connection_;
   Options options_;

@@ -1,0 +1,291 @@
+// delete, prune
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <perdure/client.h>
+#include "cli/commands.h"
+#include "cli/confirmation.h"
+#include "cli/instance_selection.h"
+#include "cli/time_argument.h"
+
+namespace perdure::cli {
+
+namespace {
+
+// A store is asked for so many at a time, so that nobody else waits long.
+constexpr std::size_t kPerCall = 200;
+
+std::string counted(std::uint64_t number, const char* thing) {
+  return std::to_string(number) + ' ' + thing + (number == 1 ? "" : "s");
+}
+
+// What could not be done to one of several instances; the others are done nevertheless.
+struct RefusedInstance {
+  std::string id;
+  std::string why;
+  int exit_code = kSuccess;
+};
+
+nlohmann::json refused_json(const std::vector<RefusedInstance>& refused) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const RefusedInstance& one : refused) {
+    list.push_back({{"instance", one.id}, {"error", one.why}, {"exit_code", one.exit_code}});
+  }
+  return list;
+}
+
+void print_refused(const Context& context, const std::vector<RefusedInstance>& refused) {
+  for (const RefusedInstance& one : refused) context.err << "perdure: " << one.why << '\n';
+}
+
+// `act` on each of the ids. What concerns one of them alone is told at the end.
+template <class Act>
+std::vector<RefusedInstance> for_each_named(const std::vector<std::string>& ids, const Act& act) {
+  std::vector<RefusedInstance> refused;
+  for (const std::string& id : ids) {
+    try {
+      act(id);
+    } catch (const ClientError& error) {
+      const int exit_code = exit_code_of(error.kind());
+      if (exit_code != kNotFound && exit_code != kConflict) throw;
+      refused.push_back({.id = id, .why = error.what(), .exit_code = exit_code});
+    }
+  }
+  return refused;
+}
+
+int refusal_exit_code(const std::vector<RefusedInstance>& refused) {
+  return refused.empty() ? kSuccess : refused.front().exit_code;
+}
+
+// ---- delete ----
+
+struct DeleteArguments {
+  Selection selection;
+  bool force = false;
+  bool yes = false;
+  bool dry_run = false;
+  std::size_t limit = 0;  // 0: all
+};
+
+void add_to(DeleteResult& sum, const DeleteResult& one) {
+  sum.instances += one.instances;
+  sum.executions += one.executions;
+  sum.events += one.events;
+  sum.messages += one.messages;
+}
+
+void tell_deleted(const Context& context, const DeleteResult& deleted, const std::vector<RefusedInstance>& refused) {
+  if (context.json) {
+    const nlohmann::json document{{"instances", deleted.instances},
+                                  {"executions", deleted.executions},
+                                  {"events", deleted.events},
+                                  {"messages", deleted.messages},
+                                  {"dry_run", false},
+                                  {"refused", refused_json(refused)}};
+    context.out << document.dump(2) << '\n';
+    return;
+  }
+  context.out << "deleted " << counted(deleted.instances, "instance") << " with "
+              << counted(deleted.executions, "execution") << ", " << counted(deleted.events, "event") << " and "
+              << counted(deleted.messages, "queued message") << '\n';
+  print_refused(context, refused);
+}
+
+void tell_dry_run(const Context& context, const std::vector<std::string>& roots) {
+  if (context.json) {
+    context.out << nlohmann::json{{"dry_run", true}, {"roots", roots}}.dump(2) << '\n';
+    return;
+  }
+  for (const std::string& root : roots) context.out << root << '\n';
+  context.err << "would delete " << counted(roots.size(), "instance") << ", with all of their children\n";
+}
+
+int delete_named(const Context& context, const Client& client, const DeleteArguments& arguments) {
+  if (arguments.dry_run) {
+    const auto refused = for_each_named(arguments.selection.ids, [&](const std::string& id) {
+      const InstanceInfo info = client.get_instance_info(id);
+      if (!is_root(info)) {
+        throw ClientError(ClientErrorKind::kSubOrchestration,
+                          "instance '" + id + "' is a sub-orchestration of '" + *info.parent + "'; delete the root");
+      }
+      if (!arguments.force && !tree_has_ended(client, id)) {
+        throw ClientError(ClientErrorKind::kStillRunning, "instance '" + id + "' or a child of it is still running");
+      }
+    });
+    if (refused.empty()) tell_dry_run(context, arguments.selection.ids);
+    if (!refused.empty()) throw CommandError(refusal_exit_code(refused), refused.front().why);
+    return kSuccess;
+  }
+  DeleteResult deleted;
+  const auto refused = for_each_named(arguments.selection.ids, [&](const std::string& id) {
+    add_to(deleted, client.delete_instance(id, arguments.force));
+  });
+  tell_deleted(context, deleted, refused);
+  return refusal_exit_code(refused);
+}
+
+// Those that are shown are those that are deleted, unless one of them has been started again meanwhile.
+int delete_matching(const Context& context, const Client& client, const DeleteArguments& arguments, Timestamp now) {
+  InstanceFilter filter = filter_of(arguments.selection.filters, now);
+  std::vector<std::string> roots = matching_ids(client, filter, [&client](const InstanceInfo& info) {
+    return is_root(info) && has_ended(info) && tree_has_ended(client, info.id);
+  });
+  if (arguments.limit > 0 && roots.size() > arguments.limit) roots.resize(arguments.limit);
+  if (arguments.dry_run) {
+    tell_dry_run(context, roots);
+    return kSuccess;
+  }
+  DeleteResult deleted;
+  if (!roots.empty()) {
+    if (!is_confirmed(context, arguments.yes,
+                      "delete " + counted(roots.size(), "instance") + ", with all of their children")) {
+      context.err << "nothing was deleted\n";
+      return kNegative;
+    }
+    for (std::size_t first = 0; first < roots.size(); first += kPerCall) {
+      const auto part = std::span(roots).subspan(first, std::min(kPerCall, roots.size() - first));
+      filter.ids.emplace(part.begin(), part.end());
+      add_to(deleted, client.delete_instance_bulk(filter, part.size()));
+    }
+  }
+  tell_deleted(context, deleted, {});
+  return kSuccess;
+}
+
+int run_delete(const Context& context, const DeleteArguments& arguments) {
+  check_selection(arguments.selection, "delete");
+  if (arguments.force && !arguments.selection.is_named()) {
+    throw std::invalid_argument("--force is for instances that are named: filters never delete what runs");
+  }
+  const std::shared_ptr<Provider> store = context.open();
+  const Client client(store);
+  if (arguments.selection.is_named()) return delete_named(context, client, arguments);
+  return delete_matching(context, client, arguments, store->now());
+}
+
+// ---- prune ----
+
+struct PruneArguments {
+  Selection selection;
+  std::size_t keep_last = 1;
+  bool yes = false;
+  bool dry_run = false;
+};
+
+void add_to(PruneResult& sum, const PruneResult& one) {
+  sum.instances += one.instances;
+  sum.executions += one.executions;
+  sum.events += one.events;
+}
+
+// What prune_executions would remove.
+PruneResult prunable(const Client& client, const std::string& instance, const PruneOptions& options) {
+  PruneResult result;
+  result.instances = 1;
+  const InstanceInfo info = client.get_instance_info(instance);
+  std::vector<ExecutionId> executions = client.list_executions(instance);
+  executions.resize(executions.size() - std::min(executions.size(), options.keep_last));
+  for (const ExecutionId id : executions) {
+    if (id == info.execution_id) continue;
+    const ExecutionInfo execution = client.get_execution_info(instance, id);
+    if (!is_terminal(execution.status)) continue;
+    if (options.completed_before && (!execution.completed_at || *execution.completed_at >= *options.completed_before)) {
+      continue;
+    }
+    ++result.executions;
+    result.events += execution.events;
+  }
+  return result;
+}
+
+void tell_pruned(const Context& context, const PruneResult& pruned, bool dry_run,
+                 const std::vector<RefusedInstance>& refused) {
+  if (context.json) {
+    const nlohmann::json document{{"instances", pruned.instances},
+                                  {"executions", pruned.executions},
+                                  {"events", pruned.events},
+                                  {"dry_run", dry_run},
+                                  {"refused", refused_json(refused)}};
+    context.out << document.dump(2) << '\n';
+    return;
+  }
+  context.out << (dry_run ? "would prune " : "pruned ") << counted(pruned.executions, "past execution") << " with "
+              << counted(pruned.events, "event") << " of " << counted(pruned.instances, "instance") << '\n';
+  print_refused(context, refused);
+}
+
+int run_prune(const Context& context, const PruneArguments& arguments) {
+  Selection selection = arguments.selection;
+  PruneOptions options;
+  options.keep_last = arguments.keep_last;
+  // Here it is about executions, not about instances.
+  const std::string completed_before = std::exchange(selection.filters.completed_before, {});
+  check_selection(selection, "prune");
+  const std::shared_ptr<Provider> store = context.open();
+  const Client client(store);
+  if (!completed_before.empty()) {
+    options.completed_before = parse_time("--completed-before", completed_before, store->now());
+  }
+  std::vector<std::string> ids = selection.ids;
+  if (!selection.is_named()) {
+    ids = matching_ids(client, filter_of(selection.filters, store->now()), [](const InstanceInfo& info) {
+      return info.execution_id > kFirstExecutionId;  // the others have no past
+    });
+  }
+  PruneResult pruned;
+  const auto prune_all = [&](bool dry_run) {
+    pruned = {};
+    return for_each_named(ids, [&](const std::string& id) {
+      add_to(pruned, dry_run ? prunable(client, id, options) : client.prune_executions(id, options));
+    });
+  };
+  if (!arguments.dry_run && !selection.is_named()) {
+    static_cast<void>(prune_all(true));
+    const std::string deed = "remove " + counted(pruned.executions, "past execution") + " of " +
+                             counted(ids.size(), "instance") + " for ever";
+    if (pruned.executions > 0 && !is_confirmed(context, arguments.yes, deed)) {
+      context.err << "nothing was pruned\n";
+      return kNegative;
+    }
+  }
+  const std::vector<RefusedInstance> refused = prune_all(arguments.dry_run);
+  tell_pruned(context, pruned, arguments.dry_run, refused);
+  return refusal_exit_code(refused);
+}
+
+}  // namespace
+
+void add_delete_commands(CLI::App& program, Context& context) {
+  const auto deletion = std::make_shared<DeleteArguments>();
+  CLI::App& remove = add_store_command(program, context, "delete",
+                                       "Delete instances with their children, histories, values and messages",
+                                       [&context, deletion] { return run_delete(context, *deletion); });
+  add_selection_options(remove, deletion->selection);
+  remove.add_flag("--force", deletion->force, "Also what still runs; whatever works for it is told to stop");
+  remove.add_option("--limit", deletion->limit, "Of those that match, only so many, the oldest")
+      ->check(CLI::Range(std::size_t{1}, std::numeric_limits<std::size_t>::max()));
+  remove.add_flag("--yes", deletion->yes, "Do not ask");
+  remove.add_flag("--dry-run", deletion->dry_run, "Only tell what would be deleted");
+
+  const auto pruning = std::make_shared<PruneArguments>();
+  CLI::App& prune =
+      add_store_command(program, context, "prune",
+                        "Remove past executions of instances that continue as new; values and the current one stay",
+                        [&context, pruning] { return run_prune(context, *pruning); });
+  add_selection_options(prune, pruning->selection);
+  prune.get_option("--completed-before")
+      ->description("Only executions that ended before: a time, or 7d for a week ago");
+  prune.add_option("--keep-last", pruning->keep_last, "How many executions stay; the current one always does")
+      ->capture_default_str();
+  prune.add_flag("--yes", pruning->yes, "Do not ask");
+  prune.add_flag("--dry-run", pruning->dry_run, "Only tell what would be removed");
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,101 @@
+// start
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <perdure/client.h>
+#include "cli/commands.h"
+#include "cli/outcome.h"
+#include "cli/payload_argument.h"
+#include "cli/time_argument.h"
+
+namespace perdure::cli {
+
+namespace {
+
+struct StartArguments {
+  std::string instance;
+  std::string orchestration;
+  PayloadArgument input;
+  std::string version;
+  std::string if_exists = "ignore";
+  bool create = false;
+  bool wait = false;
+  std::string timeout = "30s";
+};
+
+StartPolicy start_policy_of(const std::string& if_exists) {
+  if (if_exists == "fail") return StartPolicy::kFail;
+  return if_exists == "replace" ? StartPolicy::kReplaceIfTerminal : StartPolicy::kIgnore;
+}
+
+const char* start_outcome_name(StartOutcome outcome) {
+  switch (outcome) {
+    case StartOutcome::kIgnored:
+      return "ignored";
+    case StartOutcome::kReplaced:
+      return "replaced";
+    case StartOutcome::kEnqueued:
+      break;
+  }
+  return "started";
+}
+
+void print_start(const Context& context, const StartArguments& start, StartOutcome outcome) {
+  if (outcome == StartOutcome::kIgnored) {
+    context.out << start.instance << " exists already; nothing was started\n";
+  } else {
+    context.out << start_outcome_name(outcome) << ' ' << start.instance << " (" << start.orchestration << ")\n";
+  }
+}
+
+int run_start(const Context& context, const StartArguments& start) {
+  const Milliseconds timeout = parse_duration("--timeout", start.timeout);
+  StartInstanceOptions options;
+  options.policy(start_policy_of(start.if_exists));
+  if (!start.version.empty()) options.version(start.version);
+  const Payload input = payload_of(start.input, context);
+  OpenOptions open;
+  open.create = start.create;
+  const Client client(context.open(open));
+  const StartOutcome outcome = client.start_orchestration(start.instance, start.orchestration, Raw(input), options);
+  if (!context.json) print_start(context, start, outcome);
+  if (!start.wait) {
+    if (context.json) {
+      const nlohmann::json document{
+          {"instance", start.instance}, {"name", start.orchestration}, {"outcome", start_outcome_name(outcome)}};
+      context.out << document.dump(2) << '\n';
+    }
+    return kSuccess;
+  }
+  const OrchestrationStatus status = wait_until_ended(client, start.instance, timeout);
+  if (context.json) {
+    nlohmann::json document = outcome_json(start.instance, status);
+    document["outcome"] = start_outcome_name(outcome);
+    context.out << document.dump(2) << '\n';
+  } else {
+    print_outcome(context, start.instance, status);
+  }
+  return exit_code_of(status);
+}
+
+}  // namespace
+
+void add_start_commands(CLI::App& program, Context& context) {
+  const auto start = std::make_shared<StartArguments>();
+  CLI::App& command = add_store_command(program, context, "start", "Start an orchestration",
+                                        [&context, start] { return run_start(context, *start); });
+  command.add_option("instance", start->instance, "The id of the new instance")->required();
+  command.add_option("orchestration", start->orchestration, "The name under which the code is registered")->required();
+  add_payload_options(command, start->input, "--input", "Its input");
+  command.add_option("--version", start->version, "The version of the code, as 1.2.3; else the worker decides");
+  command.add_option("--if-exists", start->if_exists, "ignore, fail, or replace one that has ended")
+      ->check(CLI::IsMember({"ignore", "fail", "replace"}))
+      ->capture_default_str();
+  command.add_flag("--create", start->create, "Make the SQLite file if there is none");
+  command.add_flag("--wait", start->wait, "Wait until it has ended; then the exit status is that of 'perdure wait'");
+  command.add_option("--timeout", start->timeout, "How long --wait waits")->capture_default_str();
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,179 @@
+// export, import
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <perdure/client.h>
+#include "cli/commands.h"
+#include "cli/instance_copies.h"
+#include "cli/instance_file.h"
+#include "cli/instance_selection.h"
+
+namespace perdure::cli {
+
+namespace {
+
+struct ExportArguments {
+  Selection selection;
+  std::string file = "-";
+};
+
+struct ExportResult {
+  std::uint64_t instances = 0;
+  std::uint64_t roots = 0;
+  std::uint64_t running = 0;  // trees that were left out
+};
+
+ExportResult write_export(Provider& store, const std::vector<std::string>& roots, std::ostream& out) {
+  ExportResult result;
+  InstanceFileWriter writer(out);
+  for (const std::string& root : roots) {
+    writer.write_tree(copy_tree(store, root));
+    ++result.roots;
+  }
+  writer.finish();
+  result.instances = writer.instances();
+  return result;
+}
+
+// A file that is there is replaced by a whole one, or stays as it is.
+ExportResult write_export_file(Provider& store, const std::vector<std::string>& roots, const std::string& path) {
+  const std::string unfinished = path + ".unfinished";
+  try {
+    std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
+    if (!file) throw CommandError(kUsage, "cannot write the file '" + unfinished + "'");
+    const ExportResult result = write_export(store, roots, file);
+    file.close();
+    if (!file) throw std::runtime_error("the file '" + unfinished + "' could not be written to its end");
+    std::filesystem::rename(unfinished, path);
+    return result;
+  } catch (...) {
+    std::error_code ignored;  // the first error is the one to tell
+    std::filesystem::remove(unfinished, ignored);
+    throw;
+  }
+}
+
+void tell_export(const Context& context, const ExportResult& result, const std::string& file) {
+  if (context.json) {
+    const nlohmann::json document{
+        {"file", file}, {"instances", result.instances}, {"roots", result.roots}, {"left_out_running", result.running}};
+    context.out << document.dump(2) << '\n';
+    return;
+  }
+  std::ostream& told = file == "-" ? context.err : context.out;
+  told << "exported " << result.instances << " instances";
+  if (file != "-") told << " to " << file;
+  if (result.running > 0) told << "; " << result.running << " were left out, because they or their children still run";
+  told << '\n';
+}
+
+int run_export(const Context& context, const ExportArguments& arguments) {
+  if (context.json && arguments.file == "-") {
+    throw std::invalid_argument(
+        "--json tells what was exported, and the standard output has the instances: add -o FILE");
+  }
+  Selection selection = arguments.selection;
+  if (!selection.is_named() && selection.filters.empty()) selection.all = true;
+  check_selection(selection, "export");
+  const std::shared_ptr<Provider> store = context.open();
+  const Client client(store);
+  std::vector<std::string> roots = selection.ids;
+  std::uint64_t running = 0;
+  if (!selection.is_named()) {
+    roots = matching_ids(client, filter_of(selection.filters, store->now()), [&](const InstanceInfo& info) {
+      if (!is_root(info)) return false;
+      if (has_ended(info) && tree_has_ended(client, info.id)) return true;
+      ++running;
+      return false;
+    });
+  }
+  ExportResult result = arguments.file == "-" ? write_export(*store, roots, context.out)
+                                              : write_export_file(*store, roots, arguments.file);
+  result.running = running;
+  tell_export(context, result, arguments.file);
+  return kSuccess;
+}
+
+struct ImportArguments {
+  std::string file;
+  bool skip_existing = false;
+  bool create = false;
+};
+
+// The file is read twice, so what comes through a pipe is kept in one.
+class SpooledInput {
+ public:
+  SpooledInput(const Context& context, const std::string& name) {
+    if (name != "-") {
+      file_.open(name, std::ios::binary | std::ios::in);
+      if (!file_) throw CommandError(kUsage, "cannot read the file '" + name + "'");
+      return;
+    }
+    if (context.in == nullptr) throw CommandError(kUsage, "import: there is no standard input to read");
+    std::string path = (std::filesystem::temp_directory_path() / "perdure-import-XXXXXX").string();
+    const int handle = ::mkstemp(path.data());
+    if (handle < 0) throw std::system_error(errno, std::generic_category(), "cannot make a temporary file: " + path);
+    ::close(handle);
+    file_.open(path, std::ios::binary | std::ios::in | std::ios::out);
+    std::filesystem::remove(path);  // it lives as long as it is open
+    if (context.in->peek() != std::istream::traits_type::eof()) file_ << context.in->rdbuf();
+    file_.flush();
+    if (!file_) throw std::runtime_error("what came from the standard input could not be kept; is the disk full?");
+    file_.seekg(0);
+  }
+  [[nodiscard]] std::istream& stream() noexcept { return file_; }
+
+ private:
+  std::fstream file_;
+};
+
+int run_import(const Context& context, const ImportArguments& arguments) {
+  SpooledInput input(context, arguments.file);
+  OpenOptions open;
+  open.create = arguments.create;
+  const std::shared_ptr<Provider> store = context.open(open);
+  const std::string name = arguments.file == "-" ? "standard input" : arguments.file;
+  const ImportResult result =
+      import_file(*store, input.stream(), name, arguments.skip_existing ? Existing::kSkip : Existing::kRefuse);
+  if (context.json) {
+    const nlohmann::json document{
+        {"instances", result.instances}, {"roots", result.roots}, {"skipped_roots", result.skipped}};
+    context.out << document.dump(2) << '\n';
+    return kSuccess;
+  }
+  context.out << "imported " << result.instances << " instances";
+  if (result.skipped > 0) context.out << "; " << result.skipped << " were there already, and were skipped";
+  context.out << '\n';
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_transfer_commands(CLI::App& program, Context& context) {
+  const auto exported = std::make_shared<ExportArguments>();
+  CLI::App& export_command = add_store_command(
+      program, context, "export", "Write ended instances with their children, histories and values into a file",
+      [&context, exported] { return run_export(context, *exported); });
+  add_selection_options(export_command, exported->selection);
+  export_command.add_option("-o,--output", exported->file, "The file, or - for the standard output")
+      ->capture_default_str();
+
+  const auto imported = std::make_shared<ImportArguments>();
+  CLI::App& import_command = add_store_command(
+      program, context, "import", "Read instances that 'perdure export' wrote, also of another kind of store",
+      [&context, imported] { return run_import(context, *imported); });
+  import_command.add_option("file", imported->file, "The file, or - for the standard input")->required();
+  import_command.add_flag("--skip-existing", imported->skip_existing, "Leave out what the store has already");
+  import_command.add_flag("--create", imported->create, "Make the SQLite file if there is none");
+}
+
+}  // namespace perdure::cli

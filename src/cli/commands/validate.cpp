@@ -1,0 +1,25 @@
+// validate
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "cli/validation_run.h"
+
+namespace perdure::cli {
+
+void add_validation_commands(CLI::App& program, Context& context) {
+  const auto prefix = std::make_shared<std::string>();
+  CLI::App& command = add_store_command(
+      program, context, "validate",
+      "Prove that a kind of store keeps the provider's contract, on new stores beside the one that is named",
+      [&context, prefix] {
+        const StoreArgument store = context.store_argument();
+        const auto stores = make_validation_stores(store, context.err);
+        return run_validation(context, *stores, describe(store), *prefix);
+      });
+  command.add_option("--only", *prefix, "Only tests whose group.name begins with this");
+}
+
+}  // namespace perdure::cli

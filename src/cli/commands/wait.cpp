@@ -1,0 +1,95 @@
+// wait
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <perdure/client.h>
+#include "cli/commands.h"
+#include "cli/outcome.h"
+#include "cli/text.h"
+#include "cli/time_argument.h"
+
+namespace perdure::cli {
+
+namespace {
+
+struct WaitArguments {
+  std::string instance;
+  std::string timeout = "30s";
+  std::optional<std::uint64_t> status_after;
+  std::optional<std::string> key;
+};
+
+void tell_outcome(const Context& context, const std::string& instance, const OrchestrationStatus& status) {
+  if (context.json) {
+    context.out << outcome_json(instance, status).dump(2) << '\n';
+  } else {
+    print_outcome(context, instance, status);
+  }
+}
+
+int wait_for_status(const Context& context, const Client& client, const WaitArguments& wait, Milliseconds timeout) {
+  const OrchestrationStatus status = client.wait_for_status_change(wait.instance, *wait.status_after, timeout);
+  tell_outcome(context, wait.instance, status);
+  return status.custom_status_version > *wait.status_after ? kSuccess : exit_code_of(status);
+}
+
+// Not the client's wait for a value: that goes on when the instance has ended, and nobody can set it any more.
+int wait_for_value(const Context& context, const std::shared_ptr<Provider>& store, const WaitArguments& wait,
+                   Milliseconds timeout) {
+  const Client client(store);
+  const Timestamp deadline = store->now() + timeout;
+  const InstanceChange change{.ended = true, .custom_status_after = {}, .key_value = wait.key};
+  for (;;) {
+    const bool changed = store->wait_for_change(wait.instance, change, deadline).value();
+    const bool ended = client.get_orchestration_status(wait.instance).ended();
+    if (const auto value = store->read_key_value(wait.instance, *wait.key).value()) {
+      if (context.json) {
+        const nlohmann::json document{{"instance", wait.instance}, {"key", *wait.key}, {"value", payload_json(value)}};
+        context.out << document.dump(2) << '\n';
+      } else {
+        context.out << *value << '\n';
+      }
+      return kSuccess;
+    }
+    if (changed && ended) {
+      throw CommandError(kNegative,
+                         "instance '" + wait.instance + "' has ended without a value for '" + *wait.key + "'");
+    }
+    if (!changed && store->now() >= deadline) {
+      throw CommandError(kTimedOut, "instance '" + wait.instance + "' had no value for '" + *wait.key + "' within " +
+                                        duration_text(timeout) + "; wait again");
+    }
+  }
+}
+
+int run_wait(const Context& context, const WaitArguments& wait) {
+  const Milliseconds timeout = parse_duration("--timeout", wait.timeout);
+  const std::shared_ptr<Provider> store = context.open();
+  const Client client(store);
+  if (wait.key) return wait_for_value(context, store, wait, timeout);
+  if (wait.status_after) return wait_for_status(context, client, wait, timeout);
+  const OrchestrationStatus status = wait_until_ended(client, wait.instance, timeout);
+  tell_outcome(context, wait.instance, status);
+  return exit_code_of(status);
+}
+
+}  // namespace
+
+void add_wait_commands(CLI::App& program, Context& context) {
+  const auto wait = std::make_shared<WaitArguments>();
+  CLI::App& command = add_store_command(program, context, "wait",
+                                        "Wait until an instance has ended, or has changed its custom status or a value",
+                                        [&context, wait] { return run_wait(context, *wait); });
+  command.add_option("instance", wait->instance, "Its id; one that does not exist yet is waited for")->required();
+  command.add_option("--timeout", wait->timeout, "How long: 250ms, 30s, 5m, 2h")->capture_default_str();
+  CLI::Option* const status =
+      command.add_option("--status-change", wait->status_after,
+                         "Wait for a custom status with a version greater than this, or for the end");
+  command.add_option("--kv", wait->key, "Wait until this key has a value, and print the value")->excludes(status);
+}
+
+}  // namespace perdure::cli

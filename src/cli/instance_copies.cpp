@@ -1,0 +1,112 @@
+#include "cli/instance_copies.h"
+
+#include <utility>
+
+#include "cli/exit_code.h"
+#include "cli/instance_file.h"
+#include "cli/instance_selection.h"
+
+namespace perdure::cli {
+
+namespace {
+
+ProviderAdmin& admin_of(Provider& store) {
+  ProviderAdmin* const admin = store.admin();
+  if (admin == nullptr) throw CommandError(kStoreFailed, "this store cannot be administered");
+  return *admin;
+}
+
+InstanceCopy copy_instance(Provider& store, const std::string& id) {
+  ProviderAdmin& admin = admin_of(store);
+  InstanceCopy copy;
+  copy.info = admin.instance_info(id).value();
+  if (!has_ended(copy.info)) {
+    throw CommandError(kConflict,
+                       "instance '" + id +
+                           "' is still running, and one that ran in two stores would do its work twice; wait "
+                           "until it has ended, or end it with 'perdure cancel'");
+  }
+  copy.custom_status = store.read_custom_status(id, 0).value().value_or(CustomStatus());
+  copy.key_values = store.read_key_values(id).value();
+  const std::vector<ExecutionId> executions = admin.list_executions(id).value();
+  copy.executions.reserve(executions.size());
+  for (const ExecutionId execution : executions) {
+    copy.executions.push_back({.info = admin.execution_info(id, execution).value(),
+                               .carried_forward = 0,
+                               .history = admin.read_history(id, execution).value()});
+  }
+  const auto stats = store.read_stats(id).value();
+  if (stats && !copy.executions.empty()) copy.executions.back().carried_forward = stats->carried_forward;
+  // It was read in several steps.
+  if (admin.instance_info(id).value() != copy.info || check_import({&copy, 1})) {
+    throw CommandError(kConflict, "instance '" + id +
+                                      "' has changed while it was read, or its history is damaged; try "
+                                      "again, and look at it with 'perdure show'");
+  }
+  return copy;
+}
+
+bool is_known(Provider& store, const std::vector<InstanceCopy>& tree, std::string& which) {
+  for (const InstanceCopy& instance : tree) {
+    if (!store.read_status(instance.info.id).value()) continue;
+    which = instance.info.id;
+    return true;
+  }
+  return false;
+}
+
+// Reads it all; throws if anything in it cannot be imported.
+void check_file(Provider& store, std::istream& file, const std::string& name, Existing existing) {
+  InstanceFileReader reader(file, name);
+  std::string known;
+  while (const auto tree = reader.next_tree()) {
+    if (existing == Existing::kRefuse && is_known(store, *tree, known)) {
+      throw CommandError(kConflict, "instance '" + known +
+                                        "' exists already, and an import overwrites nothing; delete it, or add "
+                                        "--skip-existing. Nothing was imported");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<InstanceCopy> copy_tree(Provider& store, const std::string& root) {
+  const InstanceInfo info = admin_of(store).instance_info(root).value();
+  if (!is_root(info)) {
+    throw CommandError(kConflict, "instance '" + root + "' is a sub-orchestration of '" + *info.parent +
+                                      "'; export the root of its tree");
+  }
+  std::vector<InstanceCopy> tree;
+  for (const std::string& id : admin_of(store).instance_tree(root).value().ids)
+    tree.push_back(copy_instance(store, id));
+  return tree;
+}
+
+ImportResult import_file(Provider& store, std::istream& file, const std::string& name, Existing existing) {
+  auto* const target = dynamic_cast<InstanceImport*>(&store);
+  if (target == nullptr) throw CommandError(kStoreFailed, "this store cannot import instances");
+  check_file(store, file, name, existing);
+  file.clear();
+  file.seekg(0);
+  InstanceFileReader reader(file, name);
+  ImportResult result;
+  std::string known;
+  while (const auto tree = reader.next_tree()) {
+    if (existing == Existing::kSkip && is_known(store, *tree, known)) {
+      ++result.skipped;
+      continue;
+    }
+    const ProviderResult<void> imported = target->import_instances(*tree);
+    if (!imported) {
+      const ProviderError& error = imported.error();
+      throw CommandError(exit_code_of(error.kind()),
+                         error.message() + ". Before that, " + std::to_string(result.instances) +
+                             " instances were imported, and they stay; --skip-existing goes on behind them");
+    }
+    ++result.roots;
+    result.instances += tree->size();
+  }
+  return result;
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,66 @@
+#include "cli/payload_argument.h"
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace perdure::cli {
+
+namespace {
+
+std::string all_of_stream(std::istream& stream) {
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+std::string given_bytes(const PayloadArgument& argument, const Context& context) {
+  const std::string& text = *argument.text;
+  if (text == "-") {
+    if (context.in == nullptr) throw std::invalid_argument(argument.option + ": there is no standard input to read");
+    return all_of_stream(*context.in);
+  }
+  if (!text.starts_with('@')) return text;
+  const std::string path = text.substr(1);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::invalid_argument(argument.option + ": cannot read the file '" + path + "'");
+  std::string bytes = all_of_stream(file);
+  if (file.bad()) throw std::invalid_argument(argument.option + ": reading the file '" + path + "' failed");
+  return bytes;
+}
+
+std::string without_outer_space(const std::string& text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+}  // namespace
+
+void add_payload_options(CLI::App& command, PayloadArgument& argument, const std::string& option,
+                         const std::string& description) {
+  argument.option = option;
+  command.add_option(option, argument.text, description + ": JSON, @FILE, or - for the standard input");
+  command.add_flag("--raw", argument.raw, "Send the bytes as they are, JSON or not");
+}
+
+Payload payload_of(const PayloadArgument& argument, const Context& context) {
+  if (!argument.text) {
+    if (argument.raw) throw std::invalid_argument("--raw says how " + argument.option + " is meant, which is missing");
+    return std::nullopt;
+  }
+  std::string bytes = given_bytes(argument, context);
+  if (argument.raw) return bytes;
+  bytes = without_outer_space(bytes);
+  if (!nlohmann::json::accept(bytes)) {
+    throw std::invalid_argument(argument.option +
+                                " is not JSON; write a text with its quotes, like '\"hello\"', or add "
+                                "--raw to send the bytes as they are");
+  }
+  return bytes;
+}
+
+}  // namespace perdure::cli

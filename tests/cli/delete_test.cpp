@@ -1,0 +1,149 @@
+// delete and prune.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <perdure/client.h>
+#include "cli/exit_code.h"
+#include "cli/input_run.h"
+#include "cli/program_run.h"
+
+namespace perdure::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+class FilledStore : public ::testing::Test {
+ protected:
+  FilledStore() { fill_with_samples(store_.provider()); }
+
+  [[nodiscard]] ProgramRun run(std::vector<std::string> arguments) const { return store_.run(std::move(arguments)); }
+  // Somebody sits at the terminal and answers.
+  [[nodiscard]] ProgramRun run_answered(std::vector<std::string> arguments, const std::string& answer) const {
+    arguments.insert(arguments.end(), {"--store", store_.argument()});
+    return run_with_input(arguments, answer, true);
+  }
+  [[nodiscard]] std::vector<std::string> instances() const { return Client(store_.provider()).list_all_instances(); }
+  [[nodiscard]] std::size_t executions(const std::string& instance) const {
+    return Client(store_.provider()).list_executions(instance).size();
+  }
+
+ private:
+  SqliteFile store_;
+};
+
+using DeleteCommand = FilledStore;
+using PruneCommand = FilledStore;
+
+TEST_F(DeleteCommand, NamedOnesGoWithTheirChildren) {
+  const ProgramRun deleted = run({"delete", "family", "order-1"});
+  EXPECT_EQ(deleted.exit_code, cli::kSuccess) << deleted.err;
+  EXPECT_THAT(deleted.out, HasSubstr("deleted 5 instances with 5 executions, "));
+  EXPECT_THAT(instances(), UnorderedElementsAre("order-2", "rounds", "waiting", "cancelled", "terminated"));
+}
+
+TEST_F(DeleteCommand, WhatCannotBeDeletedIsToldAndTheOthersGo) {
+  const ProgramRun some = run({"delete", "nobody", "order-1", "waiting", "family-a"});
+  EXPECT_EQ(some.exit_code, cli::kNotFound) << "of the first";
+  EXPECT_THAT(some.out, HasSubstr("deleted 1 instance with 1 execution, "));
+  EXPECT_THAT(some.err, AllOf(HasSubstr("there is no instance 'nobody'"), HasSubstr("'waiting' is still running"),
+                              HasSubstr("'family-a' is a sub-orchestration of 'family'")));
+  const ProgramRun json = run({"delete", "waiting", "order-2", "--json"});
+  EXPECT_EQ(json.exit_code, cli::kConflict);
+  EXPECT_EQ(json.json().at("instances"), 1);
+  EXPECT_EQ(json.json().at("refused").at(0).at("instance"), "waiting");
+  EXPECT_EQ(json.json().at("refused").at(0).at("exit_code"), cli::kConflict);
+}
+
+TEST_F(DeleteCommand, RunningAndPendingOnesOnlyByForce) {
+  EXPECT_EQ(run({"delete", "waiting"}).exit_code, cli::kConflict);
+  EXPECT_EQ(run({"delete", "foreign"}).exit_code, cli::kConflict) << "its start is queued";
+  EXPECT_EQ(run({"delete", "--force", "waiting", "foreign"}).exit_code, cli::kSuccess);
+  EXPECT_THAT(instances(), Not(::testing::Contains("waiting")));
+}
+
+TEST_F(DeleteCommand, ManyAreDeletedOnlyOnPurpose) {
+  const ProgramRun refused = run({"delete", "--status", "completed"});
+  EXPECT_EQ(refused.exit_code, cli::kUsage);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("this would delete 3 instances"), HasSubstr("add --yes to do it"),
+                                 HasSubstr("--dry-run")));
+  EXPECT_EQ(instances().size(), 10U);
+  EXPECT_EQ(run({"delete"}).exit_code, cli::kUsage);
+  EXPECT_EQ(run({"delete", "order-1", "--all"}).exit_code, cli::kUsage);
+  EXPECT_THAT(run({"delete", "--all", "--force", "--yes"}).err, HasSubstr("filters never delete what runs"));
+  EXPECT_EQ(instances().size(), 10U);
+}
+
+TEST_F(DeleteCommand, ADryRunShowsThem) {
+  const ProgramRun shown = run({"delete", "--status", "completed,failed", "--dry-run"});
+  EXPECT_EQ(shown.exit_code, cli::kSuccess);
+  EXPECT_EQ(shown.out, "order-1\norder-2\nrounds\nfamily\n") << "oldest first, and no children";
+  EXPECT_THAT(shown.err, HasSubstr("would delete 4 instances, with all of their children"));
+  const nlohmann::json json = run({"delete", "--all", "--limit", "2", "--dry-run", "--json"}).json();
+  EXPECT_EQ(json, (nlohmann::json{{"dry_run", true}, {"roots", {"order-1", "order-2"}}}));
+  EXPECT_EQ(run({"delete", "order-1", "--dry-run"}).out, "order-1\n");
+  EXPECT_EQ(run({"delete", "waiting", "--dry-run"}).exit_code, cli::kConflict);
+  EXPECT_EQ(run({"delete", "family-a", "--dry-run"}).exit_code, cli::kConflict);
+  EXPECT_EQ(run({"delete", "nobody", "--dry-run"}).exit_code, cli::kNotFound);
+  EXPECT_EQ(instances().size(), 10U);
+}
+
+TEST_F(DeleteCommand, FiltersDeleteWhatHasEnded) {
+  const ProgramRun deleted = run({"delete", "--all", "--yes", "--json"});
+  EXPECT_EQ(deleted.exit_code, cli::kSuccess) << deleted.err;
+  EXPECT_EQ(deleted.json().at("instances"), 9);
+  EXPECT_EQ(deleted.json().at("dry_run"), false);
+  EXPECT_THAT(instances(), UnorderedElementsAre("waiting"));
+  EXPECT_THAT(run({"delete", "--all"}).out, HasSubstr("deleted 0 instances")) << "there is nothing to ask about";
+}
+
+TEST_F(DeleteCommand, WhoeverSitsThereIsAsked) {
+  const ProgramRun no = run_answered({"delete", "--name", "Order"}, "n\n");
+  EXPECT_EQ(no.exit_code, cli::kNegative);
+  EXPECT_THAT(no.err, HasSubstr("This will delete 2 instances, with all of their children. Go on? [y/N] "));
+  EXPECT_THAT(no.err, HasSubstr("nothing was deleted"));
+  EXPECT_EQ(run_answered({"delete", "--name", "Order"}, "").exit_code, cli::kNegative) << "no answer is a no";
+  EXPECT_EQ(instances().size(), 10U);
+  EXPECT_EQ(run_answered({"delete", "--name", "Order"}, "y\n").exit_code, cli::kSuccess);
+  EXPECT_EQ(instances().size(), 8U);
+}
+
+TEST_F(PruneCommand, PastExecutionsGo) {
+  EXPECT_EQ(executions("rounds"), 3U);
+  const ProgramRun shown = run({"prune", "rounds", "--keep-last", "2", "--dry-run"});
+  EXPECT_THAT(shown.out, HasSubstr("would prune 1 past execution with "));
+  EXPECT_EQ(executions("rounds"), 3U);
+  const ProgramRun pruned = run({"prune", "rounds", "--keep-last", "2"});
+  EXPECT_EQ(pruned.exit_code, cli::kSuccess) << pruned.err;
+  EXPECT_EQ(pruned.out, "pruned" + shown.out.substr(std::string("would prune").size()));
+  EXPECT_EQ(executions("rounds"), 2U);
+  const nlohmann::json rest = run({"prune", "rounds", "--json"}).json();
+  EXPECT_EQ(rest.at("executions"), 1);
+  EXPECT_EQ(rest.at("instances"), 1);
+  EXPECT_THAT(rest.at("refused"), IsEmpty());
+  EXPECT_EQ(executions("rounds"), 1U);
+}
+
+TEST_F(PruneCommand, OnlyOldOnes) {
+  EXPECT_THAT(run({"prune", "rounds", "--completed-before", "1h"}).out, HasSubstr("pruned 0 past executions"));
+  EXPECT_THAT(run({"prune", "rounds", "--completed-before", "0s"}).out, HasSubstr("pruned 2 past executions"));
+  EXPECT_EQ(run({"prune", "rounds", "--completed-before", "soon"}).exit_code, cli::kUsage);
+}
+
+TEST_F(PruneCommand, ManyOnlyOnPurpose) {
+  const ProgramRun refused = run({"prune", "--all"});
+  EXPECT_EQ(refused.exit_code, cli::kUsage);
+  EXPECT_THAT(refused.err, HasSubstr("this would remove 2 past executions of 1 instance for ever"));
+  EXPECT_EQ(run_answered({"prune", "--all"}, "no\n").exit_code, cli::kNegative);
+  EXPECT_EQ(executions("rounds"), 3U);
+  EXPECT_EQ(run({"prune", "--all", "--yes"}).exit_code, cli::kSuccess);
+  EXPECT_EQ(executions("rounds"), 1U);
+  EXPECT_EQ(run({"prune"}).exit_code, cli::kUsage);
+  EXPECT_EQ(run({"prune", "nobody"}).exit_code, cli::kNotFound);
+}
+
+}  // namespace
+}  // namespace perdure::test
