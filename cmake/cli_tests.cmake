@@ -24,3 +24,5 @@ perdure_add_cli_test(seeds_that_are_no_numbers "'one' is not a number; write 1..
 perdure_add_cli_test(seeds_in_the_wrong_order "the first seed is greater than the last" simulate --seeds 9..3)
 perdure_add_cli_test(an_unknown_fault "there is no fault 'flood': use all, none, or some of crash" simulate --seeds 1 --faults flood)
 perdure_add_cli_test(no_command "A subcommand is required" "")
+
+include(${PROJECT_SOURCE_DIR}/cmake/torture_tests.cmake)

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "cluster/cutting_proxy.h"
-#include "cluster/ledger_check.h"
 #include "cluster/worker_cluster.h"
 #include "support/eventually.h"
 #include "support/postgres_server.h"

@@ -7,12 +7,16 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "cluster/histories.h"
-#include "cluster/workflows.h"
 #include "support/eventually.h"
+#include "testing/cluster/histories.h"
+#include "testing/cluster/workflows.h"
 #include "testing/simulation/end_checks.h"
 
 namespace perdure::test {
+
+using testing::cluster::kOrders;
+using testing::cluster::kWorkflows;
+using testing::cluster::StoredExecution;
 
 namespace {
 
@@ -72,7 +76,11 @@ Worker& WorkerCluster::start_node(WorkerOptions options, const std::string& prog
 
 void WorkerCluster::stop_node(Worker& node) {
   node.process().send(SIGTERM);
-  const int status = node.process().end();
+  if (!node.process().ended_within(kLongPatience)) {
+    ADD_FAILURE() << node.name() << " does not end:\n" << node.log();
+    node.process().kill();
+  }
+  const int status = node.process().wait_status();
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
       << node.name() << " ended with wait status " << status << ":\n"
       << node.log();
@@ -131,7 +139,8 @@ void WorkerCluster::start_workflows_and_await_entries(std::size_t count, std::si
 void WorkerCluster::await_workflow(const Started& workflow) const {
   const OrchestrationStatus status = client_.wait_for_orchestration(workflow.instance, kLongPatience);
   if (status.completed()) {
-    EXPECT_EQ(status.result<int>(), expected_result(workflow.workflow, workflow.input)) << workflow.instance;
+    EXPECT_EQ(status.result<int>(), testing::cluster::expected_result(workflow.workflow, workflow.input))
+        << workflow.instance;
   } else {
     ADD_FAILURE() << workflow.instance << " is " << to_string(status.state) << ": " << status.error_text();
   }
@@ -152,7 +161,7 @@ void WorkerCluster::note(LedgerKind kind, const std::string& node, const char* w
 }
 
 void WorkerCluster::check_books() const {
-  const std::vector<StoredExecution> executions = read_executions(*store_);
+  const std::vector<StoredExecution> executions = testing::cluster::read_executions(*store_);
   EXPECT_GE(executions.size(), started_.size());
   const auto broken = check_executions(executions);
   EXPECT_TRUE(broken.empty()) << "histories:" << first_lines(broken);

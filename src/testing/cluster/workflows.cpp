@@ -1,53 +1,27 @@
-// The workflows of the cluster tests, as the worker runs them and as the tests expect them to end. Each run of an
-// activity is in the ledger.
-#pragma once
+#include "testing/cluster/workflows.h"
 
-#include <array>
-#include <chrono>
+#include <atomic>
 #include <condition_variable>
-#include <memory>
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <perdure/json.h>
 #include <perdure/perdure.h>
-#include "cluster/ledger.h"
 
-namespace perdure::test {
+namespace perdure::testing::cluster {
 
-inline constexpr std::array<const char*, 6> kWorkflows{"Sequence", "FanOut", "Timers", "Parent", "Rounds", "Queue"};
-// The queue of "Queue", which ends when it has got a number from there.
-inline constexpr const char* kOrders = "orders";
+namespace {
 
-inline constexpr int kSequenceSteps = 3;
-inline constexpr int kFanOut = 4;
-inline constexpr int kRounds = 3;
+constexpr int kSequenceSteps = 3;
+constexpr int kFanOut = 4;
+constexpr int kRounds = 3;
+constexpr EventId kFirstDecision = kFirstEventId + 1;
 
-inline int step_result(int input) {
+int step_result(int input) {
   return 2 * input;
-}
-
-// What the workflow of that name comes to with that input; "Queue" if it gets the same number from its queue.
-inline int expected_result(const std::string& workflow, int input) {
-  if (workflow == "Sequence") {
-    int total = 0;
-    for (int i = 0; i < kSequenceSteps; ++i) total += step_result(input + i);
-    return total;
-  }
-  if (workflow == "FanOut") {
-    int total = 0;
-    for (int i = 0; i < kFanOut; ++i) total += step_result(input + i);
-    return step_result(total);
-  }
-  if (workflow == "Timers") return step_result(step_result(input));
-  if (workflow == "Parent") return expected_result("Sequence", input) + step_result(input);
-  if (workflow == "Rounds") return kRounds * step_result(input);
-  if (workflow == "Queue") return step_result(input) + step_result(input);
-  throw std::invalid_argument("there is no workflow '" + workflow + "'");
 }
 
 // Writes down that a run began, and, if it comes to its end, that.
@@ -73,18 +47,54 @@ class NotedRun {
 };
 
 // Work takes a while, so that some of it is waiting and some is going on when something happens.
-inline void work_for(Milliseconds time) {
+void work_for(Milliseconds time) {
   std::mutex mutex;
   std::condition_variable never;
   std::unique_lock lock(mutex);
   never.wait_for(lock, time, [] { return false; });
 }
 
-inline void add_activities(Registry& registry, const std::shared_ptr<const Ledger>& ledger) {
-  registry.add_activity("Step", [ledger](ActivityContext& context, int input) {
+// When to do wrong.
+class Mischief {
+ public:
+  explicit Mischief(std::string planted) : planted_(std::move(planted)) {
+    for (const char* known : {"", kDropLine, kRepeat, kWrongResult, kHang}) {
+      if (planted_ == known) return;
+    }
+    throw std::invalid_argument("a worker cannot be told to '" + planted_ +
+                                "': use drop-line, repeat, wrong-result or hang");
+  }
+  // Each answer counts as a run, if that is what was planted.
+  [[nodiscard]] bool strikes(const char* what) { return planted_ == what && ++runs_ % kEvery == 0; }
+
+ private:
+  static constexpr unsigned kEvery = 10;
+  std::string planted_;
+  std::atomic<unsigned> runs_{0};
+};
+
+int run_step(const Ledger& ledger, Mischief& mischief, const ActivityContext& context, int input) {
+  if (mischief.strikes(kDropLine)) return step_result(input);
+  NotedRun run(ledger, context);
+  work_for(Milliseconds(4));
+  if (mischief.strikes(kHang)) {
+    while (!context.is_cancelled()) work_for(Milliseconds(20));
+  }
+  run.end();
+  if (mischief.strikes(kRepeat)) NotedRun(ledger, context).end();
+  return mischief.strikes(kWrongResult) ? step_result(input) + 1 : step_result(input);
+}
+
+void add_activities(Registry& registry, const std::shared_ptr<const Ledger>& ledger, const std::string& planted) {
+  registry.add_activity("Step",
+                        [ledger, mischief = std::make_shared<Mischief>(planted)](ActivityContext& context, int input) {
+                          return run_step(*ledger, *mischief, context, input);
+                        });
+  // A retry is an activity of its own, so it knows which one it is.
+  registry.add_activity("FailsAtFirst", [ledger](ActivityContext& context, int input) {
     NotedRun run(*ledger, context);
-    work_for(Milliseconds(4));
     run.end();
+    if (context.activity_id() == kFirstDecision) throw std::runtime_error("not the first time");
     return step_result(input);
   });
   registry.add_activity("Where", [ledger](ActivityContext& context) {
@@ -94,7 +104,7 @@ inline void add_activities(Registry& registry, const std::shared_ptr<const Ledge
   });
 }
 
-inline void add_workflows(Registry& registry) {
+void add_workflows(Registry& registry) {
   using Ctx = OrchestrationContext;
   registry.add_orchestration("Sequence", [](Ctx ctx, int input) -> Orchestration<int> {
     int total = 0;
@@ -133,12 +143,41 @@ inline void add_workflows(Registry& registry) {
     const int second = co_await ctx.schedule_activity<int>("Step", order);
     co_return first + second;
   });
+  registry.add_orchestration("Retries", [](Ctx ctx, int input) -> Orchestration<int> {
+    const ActivityOptions options = ActivityOptions().retry(RetryPolicy(2).backoff(Backoff::fixed(Milliseconds(5))));
+    co_return co_await ctx.schedule_activity<int>("FailsAtFirst", input, options);
+  });
+  registry.add_orchestration(kEventWorkflow, [](Ctx ctx, int input) -> Orchestration<int> {
+    const int first = co_await ctx.schedule_activity<int>("Step", input);
+    ctx.set_custom_status(kWaiting);  // in one commit with the subscription
+    const int told = co_await ctx.schedule_wait<int>(kGo);
+    const int second = co_await ctx.schedule_activity<int>("Step", told);
+    co_return first + second;
+  });
 }
 
-// `node` is who runs it.
-inline Registry cluster_registry(const std::shared_ptr<const Ledger>& ledger, const std::string& node) {
+}  // namespace
+
+int expected_result(const std::string& workflow, int input) {
+  const auto steps = [input](int count) {
+    int total = 0;
+    for (int i = 0; i < count; ++i) total += step_result(input + i);
+    return total;
+  };
+  if (workflow == "Sequence") return steps(kSequenceSteps);
+  if (workflow == "FanOut") return step_result(steps(kFanOut));
+  if (workflow == "Timers") return step_result(step_result(input));
+  if (workflow == "Parent") return expected_result("Sequence", input) + step_result(input);
+  if (workflow == "Rounds") return kRounds * step_result(input);
+  if (workflow == "Queue" || workflow == kEventWorkflow) return step_result(input) + step_result(input);
+  if (workflow == "Retries") return step_result(input);
+  throw std::invalid_argument("there is no workflow '" + workflow + "'");
+}
+
+Registry cluster_registry(const std::shared_ptr<const Ledger>& ledger, const std::string& node,
+                          const std::string& planted) {
   Registry registry;
-  add_activities(registry, ledger);
+  add_activities(registry, ledger, planted);
   add_workflows(registry);
   // Tells which node committed its first turn, by its status, and whose run of each of its steps was taken.
   registry.add_orchestration("WhoDidIt",
@@ -153,4 +192,4 @@ inline Registry cluster_registry(const std::shared_ptr<const Ledger>& ledger, co
   return registry;
 }
 
-}  // namespace perdure::test
+}  // namespace perdure::testing::cluster
