@@ -1,5 +1,7 @@
 #include "cluster/worker_cluster.h"
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <sstream>
@@ -136,8 +138,8 @@ void WorkerCluster::start_workflows_and_await_entries(std::size_t count, std::si
   ASSERT_TRUE(eventually([&] { return ledger_.size() >= wanted; }, kLongPatience)) << "nobody works";
 }
 
-void WorkerCluster::await_workflow(const Started& workflow) const {
-  const OrchestrationStatus status = client_.wait_for_orchestration(workflow.instance, kLongPatience);
+void WorkerCluster::await_workflow(const Started& workflow, Milliseconds patience) const {
+  const OrchestrationStatus status = client_.wait_for_orchestration(workflow.instance, patience);
   if (status.completed()) {
     EXPECT_EQ(status.result<int>(), testing::cluster::expected_result(workflow.workflow, workflow.input))
         << workflow.instance;
@@ -148,7 +150,11 @@ void WorkerCluster::await_workflow(const Started& workflow) const {
 
 void WorkerCluster::await_workflows() {
   try {
-    for (const Started& workflow : started_) await_workflow(workflow);
+    const auto deadline = std::chrono::steady_clock::now() + kLongPatience;  // for all together
+    for (const Started& workflow : started_) {
+      const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
+      await_workflow(workflow, std::max(left, Milliseconds(0)));
+    }
   } catch (const ClientError& error) {
     FAIL() << error.what();
   }

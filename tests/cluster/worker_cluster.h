@@ -94,7 +94,7 @@ class WorkerCluster {
     std::string workflow;
     int input;
   };
-  void await_workflow(const Started& workflow) const;
+  void await_workflow(const Started& workflow, Milliseconds patience) const;
 
   TemporaryFolder folder_;
   StoreAddress address_;

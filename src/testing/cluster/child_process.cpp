@@ -51,6 +51,7 @@ ChildProcess::ChildProcess(std::vector<std::string> command, const std::string& 
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   std::vector<char*> variables;  // of a name that is there twice the first counts
+  variables.reserve(environment.size());
   for (std::string& variable : environment) variables.push_back(variable.data());
   for (char** inherited = environ; *inherited != nullptr; ++inherited) variables.push_back(*inherited);
   variables.push_back(nullptr);

@@ -7,6 +7,7 @@
 
 #include <perdure/client.h>
 #include <perdure/history_check.h>
+#include <perdure/provider_error.h>
 #include "testing/cluster/histories.h"
 #include "testing/cluster/ledger_check.h"
 #include "testing/cluster/workflows.h"
@@ -44,10 +45,10 @@ std::vector<std::string> check_instances(Provider& store, std::set<std::string> 
 std::vector<std::string> check_replay(Provider& store, const std::shared_ptr<const Ledger>& ledger) {
   HistoryCheckOptions options;
   options.live_only = false;
+  const HistoryCheckResult result = check_histories(store, cluster_registry(ledger, {}), options);
   std::vector<std::string> problems;
-  for (const HistoryFinding& finding : check_histories(store, cluster_registry(ledger, {}), options).findings) {
-    problems.push_back(finding.to_string());
-  }
+  problems.reserve(result.findings.size());
+  for (const HistoryFinding& finding : result.findings) problems.push_back(finding.to_string());
   return problems;
 }
 
