@@ -14,6 +14,7 @@ void add_store_view_commands(CLI::App& program, Context& context);  // kv, queue
 void add_completion_command(CLI::App& program, Context& context);
 void add_simulation_commands(CLI::App& program, Context& context);  // simulate, mutation
 void add_about_commands(CLI::App& program, Context& context);       // version
+void add_torture_commands(CLI::App& program, Context& context);     // torture
 
 void add_start_commands(CLI::App& program, Context& context);       // start
 void add_wait_commands(CLI::App& program, Context& context);        // wait

@@ -78,6 +78,7 @@ void add_commands(CLI::App& program, Context& context) {
   add_delete_commands(program, context);
   add_transfer_commands(program, context);
   add_validation_commands(program, context);
+  add_torture_commands(program, context);
 }
 
 int parse_and_run(const std::vector<std::string>& arguments, Context& context) {

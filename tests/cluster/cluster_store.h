@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster/worker_options.h"
+#include "cluster/store_address.h"
 
 namespace perdure::test {
 

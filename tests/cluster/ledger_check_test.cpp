@@ -1,5 +1,5 @@
 // The check of the ledger must be able to fail: here it sees ledgers that somebody has doctored.
-#include "cluster/ledger_check.h"
+#include "testing/cluster/ledger_check.h"
 
 #include <algorithm>
 
@@ -7,8 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "support/temporary_folder.h"
+#include "testing/cluster/histories.h"
 
-namespace perdure::test {
+namespace perdure::testing::cluster {
 namespace {
 
 using ::testing::ElementsAre;
@@ -148,10 +149,44 @@ TEST(LedgerCheck, ALostStoreConcernsEverybody) {
               ElementsAre(HasSubstr("without a reason")));
 }
 
+TEST(LedgerCheck, ARunAfterTheNextStepHasBegunIsWrongWhoeverDied) {
+  RecordedSteps recorded = both();
+  recorded.next = {{kStep, kOther}};
+  std::vector<LedgerEntry> ledger{
+      began("a"),           ended("a"),           disturbed("a", kDeath), undisturbed("a", kDeath),
+      began("b", kStep, 2), ended("b", kStep, 2), began("b", kOther),     ended("b", kOther)};
+  EXPECT_THAT(check_late_runs(ledger, recorded), IsEmpty());
+  ledger.insert(ledger.end(),
+                {disturbed("b", kDeath), undisturbed("b", kDeath), began("c", kStep, 3), ended("c", kStep, 3)});
+  EXPECT_THAT(check_ledger(ledger, recorded), IsEmpty()) << "deaths excuse it";
+  EXPECT_THAT(
+      check_late_runs(ledger, recorded),
+      ElementsAre(HasSubstr("its outcome was recorded, for activity 4 of execution 2 had begun: node c, line 11")));
+}
+
+// The steps of a history, and which one shows that another was done.
+TEST(LedgerCheck, TheNextStepIsTheFirstThatWasScheduledAfterTheOutcome) {
+  const auto event = [](EventId id, EventBody body) { return Event{id, 1, {}, {}, std::move(body)}; };
+  const auto failed = ErrorDetails(ApplicationError{ApplicationErrorKind::kActivityFailed, "no", true});
+  const std::vector<StoredExecution> executions{
+      {.instance = "i",
+       .execution = 1,
+       .pinned_version = {},
+       .events = {event(2, events::ActivityScheduled{}), event(3, events::ActivityScheduled{}),
+                  event(4, events::ActivityFailed{3, failed}), event(5, events::ActivityCompleted{2, {}}),
+                  event(6, events::ActivityScheduled{}), event(7, events::ActivityCompleted{6, {}})}},
+      {.instance = "i", .execution = 2, .pinned_version = {}, .events = {event(2, events::ActivityScheduled{})}},
+      {.instance = "other", .execution = 1, .pinned_version = {}, .events = {event(2, events::ActivityScheduled{})}}};
+  const RecordedSteps steps = steps_of(executions);
+  EXPECT_THAT(steps.completed, ElementsAre(Step{"i", 1, 2}, Step{"i", 1, 3}, Step{"i", 1, 6}));
+  EXPECT_THAT(steps.next, ElementsAre(Pair(Step{"i", 1, 2}, Step{"i", 1, 6}), Pair(Step{"i", 1, 3}, Step{"i", 1, 6}),
+                                      Pair(Step{"i", 1, 6}, Step{"i", 2, 2})));
+}
+
 // ---- the file ------------------------------------------------------------------------------------------------------
 
 TEST(Ledger, WhatIsAppendedByAnybodyIsReadInOrder) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const Ledger one(folder.file("ledger"));
   const Ledger other(folder.file("ledger"));
   const std::vector<LedgerEntry> entries{began("a"), disturbed("a", kDeath), ended("b", kOther, 7),
@@ -159,11 +194,15 @@ TEST(Ledger, WhatIsAppendedByAnybodyIsReadInOrder) {
   for (std::size_t i = 0; i < entries.size(); ++i) (i % 2 == 0 ? one : other).append(entries[i]);
   EXPECT_EQ(one.read(), entries);
   EXPECT_EQ(other.size(), entries.size());
+  EXPECT_THAT(one.read(entries.size() - 1), ElementsAre(entries.back()));
+  EXPECT_THAT(one.read(entries.size()), IsEmpty());
 }
 
 TEST(Ledger, ALineThatIsNoneIsRefused) {
   const std::string line = to_line(began("a"));
   EXPECT_EQ(parse_ledger_line(line), began("a"));
+  EXPECT_EQ(line.size(), kLedgerLineBytes);
+  EXPECT_THROW((void)to_line(began(std::string(kLedgerLineBytes, 'a'))), std::length_error);
   for (const std::string& wrong : {std::string(), std::string("B a order-1 1 2"), "X" + line.substr(1),
                                    line.substr(0, line.size() - 1) + " more", std::string("B a order-1 one 2 1 -")}) {
     EXPECT_THROW((void)parse_ledger_line(wrong), std::runtime_error) << wrong;
@@ -171,4 +210,4 @@ TEST(Ledger, ALineThatIsNoneIsRefused) {
 }
 
 }  // namespace
-}  // namespace perdure::test
+}  // namespace perdure::testing::cluster

@@ -6,13 +6,18 @@
 #include <gtest/gtest.h>
 
 #include "cluster/cluster_store.h"
-#include "cluster/histories.h"
 #include "cluster/worker_cluster.h"
-#include "cluster/workflows.h"
 #include "support/eventually.h"
+#include "testing/cluster/histories.h"
+#include "testing/cluster/workflows.h"
 
 namespace perdure::test {
 namespace {
+
+using testing::cluster::expected_result;
+using testing::cluster::kOrders;
+using testing::cluster::read_executions;
+using testing::cluster::StoredExecution;
 
 using ::testing::Ge;
 using ::testing::HasSubstr;

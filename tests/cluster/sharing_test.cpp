@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "cluster/cluster_store.h"
-#include "cluster/ledger_check.h"
 #include "cluster/worker_cluster.h"
 #include "support/dice.h"
+#include "testing/cluster/ledger_check.h"
 
 namespace perdure::test {
 namespace {

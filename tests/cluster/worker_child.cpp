@@ -1,125 +1,16 @@
-// A node of the cluster tests: a process with a runtime that works on a store until its standard input is closed or
-// SIGTERM comes. Writes "ready" when it works. See worker_options.h for its arguments.
-#include <algorithm>
-#include <atomic>
-#include <csignal>
+// A node of the cluster tests: see worker.h, and worker_options.h for its arguments.
 #include <cstdio>
 #include <exception>
-#include <memory>
-#include <string>
 
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
-#include <perdure/testing/forwarding_provider.h>
-#include "cluster/worker_options.h"
-#include "cluster/workflows.h"
-
-namespace perdure::test {
-namespace {
-
-// Writes down what the store refuses because the lock was lost, and stops the process where it was told to.
-class WatchedStore final : public testing::ForwardingProvider {
- public:
-  WatchedStore(std::shared_ptr<Provider> inner, std::shared_ptr<const Ledger> ledger, const WorkerOptions& options)
-      : ForwardingProvider(std::move(inner)),
-        ledger_(std::move(ledger)),
-        node_(options.node),
-        stop_before_(options.stop_before) {}
-
-  std::vector<ProviderResult<CommitAnswer>> ack_orchestration_items(std::span<const TurnCommit> commits) override {
-    const bool fused = std::any_of(commits.begin(), commits.end(),
-                                   [](const TurnCommit& commit) { return !commit.completed_work.empty(); });
-    if (stop_before_ == "turn" || (stop_before_ == "fused" && fused)) stop_once();
-    return note_refusals("commit-turn", inner().ack_orchestration_items(commits));
-  }
-  std::vector<ProviderResult<void>> ack_work_items(std::span<const WorkAck> acks) override {
-    if (stop_before_ == "work") stop_once();
-    return note_refusals("acknowledge-activity", inner().ack_work_items(acks));
-  }
-
- private:
-  void stop_once() {
-    if (!stopped_.exchange(true)) ::raise(SIGSTOP);  // to this thread: one sent to the process may stop it a bit later
-  }
-  template <class Answer>
-  std::vector<Answer> note_refusals(const char* call, std::vector<Answer> answers) const {
-    for (const Answer& answer : answers) {
-      if (answer || answer.error().kind() != ProviderErrorKind::kLockLost) continue;
-      ledger_->append({.kind = LedgerKind::kRefused, .node = node_, .step = {}, .attempt = 0, .what = call});
-    }
-    return answers;
-  }
-
-  std::shared_ptr<const Ledger> ledger_;
-  std::string node_;
-  std::string stop_before_;
-  std::atomic<bool> stopped_{false};
-};
-
-// SIGTERM as something to read, in a process whose threads all leave it alone.
-class TerminationSignal {
- public:
-  TerminationSignal() {
-    sigset_t signals{};
-    ::sigemptyset(&signals);
-    ::sigaddset(&signals, SIGTERM);
-    if (::pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) throw std::runtime_error("pthread_sigmask");
-    file_ = ::signalfd(-1, &signals, SFD_CLOEXEC);
-    if (file_ < 0) throw std::runtime_error("signalfd");
-  }
-  TerminationSignal(const TerminationSignal&) = delete;
-  TerminationSignal& operator=(const TerminationSignal&) = delete;
-  ~TerminationSignal() { ::close(file_); }
-
-  // Returns when it came or nobody holds the other end of standard input any more. Nothing is ever said there.
-  void await() const {
-    std::array<pollfd, 2> files{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{file_, POLLIN, 0}};
-    while (::poll(files.data(), files.size(), -1) <= 0) {
-    }
-  }
-
- private:
-  int file_ = -1;
-};
-
-RuntimeOptions runtime_options(const WorkerOptions& options, const Logger& logger) {
-  RuntimeOptions runtime;
-  runtime.worker_node_id = options.node;
-  runtime.orchestrator_lock_timeout = options.lock_timeout;
-  runtime.worker_lock_timeout = options.lock_timeout;
-  runtime.session_lock_timeout = options.lock_timeout;
-  runtime.max_attempts = options.max_attempts;
-  runtime.fast_path = options.fast_path;
-  runtime.logger = logger;
-  if (!options.replay_up_to.empty()) {
-    runtime.supported_replay_versions = {{SemanticVersion{}, SemanticVersion::of(options.replay_up_to)}};
-  }
-  return runtime;
-}
-
-void work(const WorkerOptions& options) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);   // a test that dies leaves nobody behind, not even one that stands still
-  const TerminationSignal termination;  // before there are other threads
-  const Logger logger(
-      std::make_shared<StderrLogSink>(StderrLogOptions().minimum_level(LogLevel::kInfo).environment_variable("")));
-  const auto ledger = std::make_shared<const Ledger>(options.ledger);
-  const auto store = std::make_shared<WatchedStore>(open_store(options.store, logger), ledger, options);
-  Runtime runtime(store, cluster_registry(ledger, options.node), runtime_options(options, logger));
-  std::puts("ready");
-  std::fflush(stdout);
-  termination.await();
-  runtime.shutdown(Milliseconds(30'000));
-}
-
-}  // namespace
-}  // namespace perdure::test
+#include "cluster/store_address.h"
+#include "testing/cluster/worker.h"
 
 int main(int argc, char** argv) {
   try {
-    perdure::test::work(perdure::test::WorkerOptions::parse({argv + 1, argv + argc}));
+    using perdure::testing::cluster::WorkerOptions;
+    const WorkerOptions options = WorkerOptions::parse({argv + 1, argv + argc});
+    perdure::testing::cluster::run_worker(
+        options, [&](const perdure::Logger& logger) { return perdure::test::open_store(options.store, logger); });
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "the worker ends: %s\n", error.what());

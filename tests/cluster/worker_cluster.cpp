@@ -1,5 +1,7 @@
 #include "cluster/worker_cluster.h"
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <sstream>
@@ -7,12 +9,16 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "cluster/histories.h"
-#include "cluster/workflows.h"
 #include "support/eventually.h"
+#include "testing/cluster/histories.h"
+#include "testing/cluster/workflows.h"
 #include "testing/simulation/end_checks.h"
 
 namespace perdure::test {
+
+using testing::cluster::kOrders;
+using testing::cluster::kWorkflows;
+using testing::cluster::StoredExecution;
 
 namespace {
 
@@ -72,7 +78,11 @@ Worker& WorkerCluster::start_node(WorkerOptions options, const std::string& prog
 
 void WorkerCluster::stop_node(Worker& node) {
   node.process().send(SIGTERM);
-  const int status = node.process().end();
+  if (!node.process().ended_within(kLongPatience)) {
+    ADD_FAILURE() << node.name() << " does not end:\n" << node.log();
+    node.process().kill();
+  }
+  const int status = node.process().wait_status();
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
       << node.name() << " ended with wait status " << status << ":\n"
       << node.log();
@@ -128,10 +138,11 @@ void WorkerCluster::start_workflows_and_await_entries(std::size_t count, std::si
   ASSERT_TRUE(eventually([&] { return ledger_.size() >= wanted; }, kLongPatience)) << "nobody works";
 }
 
-void WorkerCluster::await_workflow(const Started& workflow) const {
-  const OrchestrationStatus status = client_.wait_for_orchestration(workflow.instance, kLongPatience);
+void WorkerCluster::await_workflow(const Started& workflow, Milliseconds patience) const {
+  const OrchestrationStatus status = client_.wait_for_orchestration(workflow.instance, patience);
   if (status.completed()) {
-    EXPECT_EQ(status.result<int>(), expected_result(workflow.workflow, workflow.input)) << workflow.instance;
+    EXPECT_EQ(status.result<int>(), testing::cluster::expected_result(workflow.workflow, workflow.input))
+        << workflow.instance;
   } else {
     ADD_FAILURE() << workflow.instance << " is " << to_string(status.state) << ": " << status.error_text();
   }
@@ -139,7 +150,11 @@ void WorkerCluster::await_workflow(const Started& workflow) const {
 
 void WorkerCluster::await_workflows() {
   try {
-    for (const Started& workflow : started_) await_workflow(workflow);
+    const auto deadline = std::chrono::steady_clock::now() + kLongPatience;  // for all together
+    for (const Started& workflow : started_) {
+      const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
+      await_workflow(workflow, std::max(left, Milliseconds(0)));
+    }
   } catch (const ClientError& error) {
     FAIL() << error.what();
   }
@@ -152,7 +167,7 @@ void WorkerCluster::note(LedgerKind kind, const std::string& node, const char* w
 }
 
 void WorkerCluster::check_books() const {
-  const std::vector<StoredExecution> executions = read_executions(*store_);
+  const std::vector<StoredExecution> executions = testing::cluster::read_executions(*store_);
   EXPECT_GE(executions.size(), started_.size());
   const auto broken = check_executions(executions);
   EXPECT_TRUE(broken.empty()) << "histories:" << first_lines(broken);

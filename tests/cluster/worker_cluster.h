@@ -8,12 +8,23 @@
 #include <vector>
 
 #include <perdure/client.h>
-#include "cluster/ledger.h"
-#include "cluster/worker_options.h"
+#include "cluster/store_address.h"
 #include "support/child_process.h"
 #include "support/temporary_folder.h"
+#include "testing/cluster/ledger.h"
+#include "testing/cluster/worker_options.h"
 
 namespace perdure::test {
+
+using testing::cluster::kDeath;
+using testing::cluster::kEveryNode;
+using testing::cluster::kLostStore;
+using testing::cluster::kStandstill;
+using testing::cluster::Ledger;
+using testing::cluster::LedgerEntry;
+using testing::cluster::LedgerKind;
+using testing::cluster::Step;
+using testing::cluster::WorkerOptions;
 
 // A node: a process, its name and its log. It is killed with the object if it still runs.
 class Worker {
@@ -59,7 +70,7 @@ class WorkerCluster {
   // Starts as many instances, of all workflows in turn, and sends what they wait for.
   void start_workflows(std::size_t count);
   // Starts them and returns when the ledger has grown by so many entries: in the midst of the work, if they are few
-  // enough. A workflow makes seven on average. Fails the test if nobody works.
+  // enough. A workflow makes six on average. Fails the test if nobody works.
   void start_workflows_and_await_entries(std::size_t count, std::size_t entries);
   // Until all that were started have ended; fails the test if one has not completed with its result.
   void await_workflows();
@@ -83,7 +94,7 @@ class WorkerCluster {
     std::string workflow;
     int input;
   };
-  void await_workflow(const Started& workflow) const;
+  void await_workflow(const Started& workflow, Milliseconds patience) const;
 
   TemporaryFolder folder_;
   StoreAddress address_;

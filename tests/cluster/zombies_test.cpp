@@ -8,7 +8,6 @@
 
 #include <perdure/json.h>
 #include "cluster/cluster_store.h"
-#include "cluster/ledger_check.h"
 #include "cluster/worker_cluster.h"
 #include "support/eventually.h"
 

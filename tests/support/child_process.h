@@ -1,44 +1,10 @@
-// A process beside the test: commands go to its standard input and answers come from its standard output, a line each.
+// ChildProcess: the one of clusters, under a short name for the tests.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include <sys/types.h>
+#include "testing/cluster/child_process.h"
 
 namespace perdure::test {
 
-class ChildProcess {
- public:
-  // The program with its arguments. What it writes to standard error is appended to the file, or goes where the test's
-  // goes. Throws std::runtime_error, as everything here does.
-  explicit ChildProcess(std::vector<std::string> command, const std::string& error_log = {});
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
-  ~ChildProcess();  // as end()
-
-  void tell(const std::string& command);
-  // The next line that it writes; empty once it is gone.
-  [[nodiscard]] std::string answer();
-  std::string ask(const std::string& command);
-
-  void send(int signal) const;
-  // Returns when a signal has stopped the process, so that SIGCONT would let it go on.
-  void await_stop();
-  // Closes its standard input, which asks it to end, and returns its wait status when it is gone.
-  int end();
-  // SIGKILL, also for one that is stopped; returns when the process is gone.
-  void kill();
-
- private:
-  void close_input();
-  void reap();
-
-  pid_t process_ = 0;  // 0: gone
-  int status_ = 0;
-  int commands_ = -1;
-  int answers_ = -1;
-  std::string buffer_;
-};
+using testing::cluster::ChildProcess;
 
 }  // namespace perdure::test

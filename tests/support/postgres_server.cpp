@@ -190,7 +190,8 @@ bool PostgresServer::starts_on(int port) {
                                "listen_addresses=127.0.0.1", "-c",
                                "unix_socket_directories=" + folder_->path().string()},
       folder_->path(), folder_->log(), SIGQUIT);
-  const std::string by_socket = "host=" + folder_->path().string() + " port=" + std::to_string(port) + " user=postgres";
+  const std::string by_socket =
+      "host=" + folder_->path().string() + " port=" + std::to_string(port) + " user=postgres connect_timeout=5";
   const auto deadline = SteadyClock::now() + kServerPatience;
   while (PQping(by_socket.c_str()) != PQPING_OK) {
     if (process_->ended_within(kServerPause)) {
@@ -228,8 +229,12 @@ void PostgresServer::kill() {
   for (const pid_t child : children) ::kill(child, SIGKILL);
   end_with(SIGKILL);
   // Whoever inherits them may take his time to bury them.
+  const auto deadline = SteadyClock::now() + kServerPatience;
   for (const pid_t child : children) {
-    for (char state = 'R'; state != 0 && state != 'Z' && state != 'X'; state = state_of(child).state) pause();
+    for (char state = 'R'; state != 0 && state != 'Z' && state != 'X'; state = state_of(child).state) {
+      if (SteadyClock::now() > deadline) throw failure("its process " + std::to_string(child) + " does not end");
+      pause();
+    }
   }
 }
 

@@ -1,17 +1,20 @@
-#include "support/child_process.h"
+#include "testing/cluster/child_process.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <stdexcept>
 #include <system_error>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace perdure::test {
+namespace perdure::testing::cluster {
 
 namespace {
 
@@ -32,7 +35,8 @@ struct Pipe {
 
 }  // namespace
 
-ChildProcess::ChildProcess(std::vector<std::string> command, const std::string& error_log) {
+ChildProcess::ChildProcess(std::vector<std::string> command, const std::string& error_log,
+                           std::vector<std::string> environment) {
   const Pipe commands;
   const Pipe answers;
   posix_spawn_file_actions_t actions{};
@@ -46,7 +50,12 @@ ChildProcess::ChildProcess(std::vector<std::string> command, const std::string& 
   arguments.reserve(command.size() + 1);
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
-  const int error = ::posix_spawn(&process_, arguments.front(), &actions, nullptr, arguments.data(), environ);
+  std::vector<char*> variables;  // of a name that is there twice the first counts
+  variables.reserve(environment.size());
+  for (std::string& variable : environment) variables.push_back(variable.data());
+  for (char** inherited = environ; *inherited != nullptr; ++inherited) variables.push_back(*inherited);
+  variables.push_back(nullptr);
+  const int error = ::posix_spawn(&process_, arguments.front(), &actions, nullptr, arguments.data(), variables.data());
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(commands.out);
   ::close(answers.in);
@@ -72,9 +81,16 @@ void ChildProcess::tell(const std::string& command) {
   if (written != static_cast<ssize_t>(line.size())) throw std::runtime_error("the child does not listen");
 }
 
-std::string ChildProcess::answer() {
+std::string ChildProcess::answer(Milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   std::size_t end = buffer_.find('\n');
   while (end == std::string::npos) {
+    const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd answers{answers_, POLLIN, 0};
+    const int ready = ::poll(&answers, 1, static_cast<int>(std::max(left, Milliseconds(0)).count()));
+    if (ready == 0) throw std::runtime_error("the child does not answer");
+    if (ready < 0 && errno != EINTR) check(errno, "poll");
+    if (ready < 0) continue;
     std::array<char, 4096> bytes{};
     const ssize_t count = ::read(answers_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
@@ -108,6 +124,19 @@ void ChildProcess::await_stop() {
   throw std::runtime_error("the child ended instead of being stopped, with wait status " + std::to_string(status));
 }
 
+bool ChildProcess::ended_within(Milliseconds patience) {
+  constexpr int kPause = 2;  // milliseconds between two looks
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (process_ != 0) {
+    const pid_t answer = ::waitpid(process_, &status_, WNOHANG);
+    if (answer < 0 && errno != EINTR) check(errno, "waitpid");
+    if (answer == process_) process_ = 0;
+    if (process_ == 0 || std::chrono::steady_clock::now() >= deadline) break;
+    ::poll(nullptr, 0, kPause);
+  }
+  return process_ == 0;
+}
+
 int ChildProcess::end() {
   close_input();
   reap();
@@ -131,4 +160,4 @@ void ChildProcess::reap() {
   process_ = 0;
 }
 
-}  // namespace perdure::test
+}  // namespace perdure::testing::cluster

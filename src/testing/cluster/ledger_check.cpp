@@ -1,9 +1,9 @@
-#include "cluster/ledger_check.h"
+#include "testing/cluster/ledger_check.h"
 
 #include <algorithm>
 #include <limits>
 
-namespace perdure::test {
+namespace perdure::testing::cluster {
 
 namespace {
 
@@ -100,7 +100,7 @@ class Account {
       wrong(step, "it ran twice without a reason: " + to_string(first) + "; then " + to_string(second));
     }
   }
-  void wrong(const Step& step, const std::string& why) { wrong_.push_back(test::to_string(step) + ": " + why); }
+  void wrong(const Step& step, const std::string& why) { wrong_.push_back(cluster::to_string(step) + ": " + why); }
 
   std::map<Step, std::vector<Run>> runs_;
   std::vector<Disturbance> disturbances_;
@@ -111,6 +111,22 @@ class Account {
 
 std::vector<std::string> check_ledger(const std::vector<LedgerEntry>& ledger, const RecordedSteps& recorded) {
   return Account(ledger).check(recorded);
+}
+
+std::vector<std::string> check_late_runs(const std::vector<LedgerEntry>& ledger, const RecordedSteps& recorded) {
+  std::vector<std::string> wrong;
+  std::set<Step> begun;
+  for (std::size_t position = 0; position < ledger.size(); ++position) {
+    const LedgerEntry& entry = ledger[position];
+    if (entry.kind != LedgerKind::kRunBegan) continue;
+    begun.insert(entry.step);
+    const auto next = recorded.next.find(entry.step);
+    if (next == recorded.next.end() || !begun.contains(next->second)) continue;
+    wrong.push_back(to_string(entry.step) + ": it ran again although its outcome was recorded, for activity " +
+                    std::to_string(next->second.activity) + " of execution " + std::to_string(next->second.execution) +
+                    " had begun: node " + entry.node + ", line " + std::to_string(position + 1));
+  }
+  return wrong;
 }
 
 std::size_t count_repetitions(const std::vector<LedgerEntry>& ledger) {
@@ -132,4 +148,4 @@ std::map<std::string, std::size_t> ended_runs_by_node(const std::vector<LedgerEn
   return runs;
 }
 
-}  // namespace perdure::test
+}  // namespace perdure::testing::cluster

@@ -1,4 +1,4 @@
-#include "cluster/histories.h"
+#include "testing/cluster/histories.h"
 
 #include <stdexcept>
 #include <variant>
@@ -8,7 +8,7 @@
 #include "model/field_codec.h"
 #include "testing/simulation/end_checks.h"
 
-namespace perdure::test {
+namespace perdure::testing::cluster {
 
 namespace {
 
@@ -42,6 +42,15 @@ StoredExecution read_execution(ProviderAdmin& admin, const std::string& instance
   return read;
 }
 
+// The activity whose outcome, good or bad, this tells.
+std::optional<EventId> activity_that_ran(const EventBody& body) {
+  if (const auto* completed = std::get_if<events::ActivityCompleted>(&body)) return completed->source;
+  const auto* failed = std::get_if<events::ActivityFailed>(&body);
+  const auto* error = failed == nullptr ? nullptr : std::get_if<ApplicationError>(&failed->error);
+  const bool ran = error != nullptr && error->kind == ApplicationErrorKind::kActivityFailed;
+  return ran ? std::optional(failed->source) : std::nullopt;
+}
+
 std::string named(const StoredExecution& execution) {
   return "'" + execution.instance + "', execution " + std::to_string(execution.execution);
 }
@@ -67,12 +76,18 @@ std::vector<StoredExecution> read_executions(Provider& store) {
 
 RecordedSteps steps_of(const std::vector<StoredExecution>& executions) {
   RecordedSteps steps;
+  std::vector<Step> without_next;  // steps of an instance that have an outcome; nothing was scheduled since
   for (const StoredExecution& execution : executions) {
+    if (execution.execution == kFirstExecutionId) without_next.clear();
     for (const Event& event : execution.events) {
       if (std::holds_alternative<events::ActivityScheduled>(event.body)) {
-        steps.scheduled.insert({execution.instance, execution.execution, event.id});
-      } else if (const auto* completed = std::get_if<events::ActivityCompleted>(&event.body)) {
-        steps.completed.insert({execution.instance, execution.execution, completed->source});
+        const Step step{execution.instance, execution.execution, event.id};
+        steps.scheduled.insert(step);
+        for (Step& before : without_next) steps.next.emplace(std::move(before), step);
+        without_next.clear();
+      } else if (const std::optional<EventId> activity = activity_that_ran(event.body)) {
+        steps.completed.insert({execution.instance, execution.execution, *activity});
+        without_next.push_back({execution.instance, execution.execution, *activity});
       }
     }
   }
@@ -82,11 +97,11 @@ RecordedSteps steps_of(const std::vector<StoredExecution>& executions) {
 std::vector<std::string> check_executions(const std::vector<StoredExecution>& executions) {
   std::vector<std::string> problems;
   for (const StoredExecution& execution : executions) {
-    for (const std::string& rule : testing::simulation::broken_rules(execution.events)) {
+    for (const std::string& rule : simulation::broken_rules(execution.events)) {
       problems.push_back(named(execution) + ": " + rule);
     }
   }
   return problems;
 }
 
-}  // namespace perdure::test
+}  // namespace perdure::testing::cluster

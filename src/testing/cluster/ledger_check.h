@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "cluster/ledger.h"
+#include "testing/cluster/ledger.h"
 
-namespace perdure::test {
+namespace perdure::testing::cluster {
 
 // What the histories say about activities.
 struct RecordedSteps {
   std::set<Step> scheduled;
-  std::set<Step> completed;
+  std::set<Step> completed;     // with an outcome, good or bad
+  std::map<Step, Step> next{};  // what was scheduled first when the outcome of a step had been recorded
 };
 
 // A line for each thing that cannot be true:
@@ -25,9 +26,15 @@ struct RecordedSteps {
 [[nodiscard]] std::vector<std::string> check_ledger(const std::vector<LedgerEntry>& ledger,
                                                     const RecordedSteps& recorded);
 
+// A line for each run of a step that began after the next one had. What a turn schedules runs when the turn is
+// committed, so the outcome of the step was recorded by then, and a further run has no reason, whatever happened to
+// nodes.
+[[nodiscard]] std::vector<std::string> check_late_runs(const std::vector<LedgerEntry>& ledger,
+                                                       const RecordedSteps& recorded);
+
 // How many runs there were beyond the first one of each step.
 [[nodiscard]] std::size_t count_repetitions(const std::vector<LedgerEntry>& ledger);
 // How many runs each node brought to an end.
 [[nodiscard]] std::map<std::string, std::size_t> ended_runs_by_node(const std::vector<LedgerEntry>& ledger);
 
-}  // namespace perdure::test
+}  // namespace perdure::testing::cluster

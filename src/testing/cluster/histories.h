@@ -9,9 +9,9 @@
 #include <perdure/provider.h>
 #include <perdure/types.h>
 #include <perdure/version.h>
-#include "cluster/ledger_check.h"
+#include "testing/cluster/ledger_check.h"
 
-namespace perdure::test {
+namespace perdure::testing::cluster {
 
 struct StoredExecution {
   std::string instance;
@@ -21,12 +21,12 @@ struct StoredExecution {
   bool begins_with_unknown_kind = false;  // a later engine wrote its start; a stand-in is in its place
 };
 
-// Of every instance. Throws std::runtime_error if the store does not answer, and DecodeError for an event that cannot
-// be read, unless it is the first one.
+// Of every instance, each with its executions in their order. Throws std::runtime_error if the store does not answer,
+// and DecodeError for an event that cannot be read, unless it is the first one.
 [[nodiscard]] std::vector<StoredExecution> read_executions(Provider& store);
 
 [[nodiscard]] RecordedSteps steps_of(const std::vector<StoredExecution>& executions);
 // A line for each rule that a history breaks: see broken_rules().
 [[nodiscard]] std::vector<std::string> check_executions(const std::vector<StoredExecution>& executions);
 
-}  // namespace perdure::test
+}  // namespace perdure::testing::cluster
