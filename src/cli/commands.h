@@ -7,5 +7,6 @@ namespace perdure::cli {
 
 void add_simulation_commands(CLI::App& program, Context& context);  // simulate, mutation
 void add_about_commands(CLI::App& program, Context& context);       // version
+void add_bench_command(CLI::App& program, Context& context);        // bench
 
 }  // namespace perdure::cli

@@ -65,6 +65,7 @@ int fail(Context& context, int exit_code, const std::string& message) {
 void add_commands(CLI::App& program, Context& context) {
   add_simulation_commands(program, context);
   add_about_commands(program, context);
+  add_bench_command(program, context);
 }
 
 int parse_and_run(const std::vector<std::string>& arguments, Context& context) {
