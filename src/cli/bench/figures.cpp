@@ -12,10 +12,15 @@ namespace perdure::cli::bench {
 
 namespace {
 
-// To three decimals: the rest is noise.
+std::string printed(const char* format, double number) {
+  std::array<char, 64> text{};
+  const int length = std::snprintf(text.data(), text.size(), format, number);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+// To six digits: the rest is noise.
 double rounded(double value) {
-  constexpr double kParts = 1'000;
-  return std::round(value * kParts) / kParts;
+  return std::stod(printed("%.6g", value));
 }
 
 nlohmann::ordered_json figure_json(const Figure::Value& value) {
@@ -32,9 +37,7 @@ std::string figure_text(const Figure::Value& value) {
   if (const auto* count = std::get_if<std::uint64_t>(&value)) return std::to_string(*count);
   const double number = std::get<double>(value);
   constexpr double kLarge = 100;
-  std::array<char, 64> text{};
-  const int length = std::snprintf(text.data(), text.size(), std::abs(number) < kLarge ? "%.2f" : "%.0f", number);
-  return {text.data(), static_cast<std::size_t>(length)};
+  return printed(std::abs(number) < kLarge ? "%.2f" : "%.0f", number);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace perdure::cli::bench {
 
 MeasuringStore::Seen MeasuringStore::take() {
-  const std::scoped_lock guard(mutex_);
+  const std::scoped_lock guard(committing_, mutex_);
   seen_.calls = calls_.exchange(0);
   return std::exchange(seen_, Seen());
 }
@@ -69,6 +69,7 @@ MeasuringStore::Committed MeasuringStore::note_committed(const TurnCommit& commi
 }
 
 std::vector<ProviderResult<CommitAnswer>> MeasuringStore::ack_orchestration_items(std::span<const TurnCommit> commits) {
+  const std::shared_lock committing(committing_);
   ++calls_;
   auto answers = ForwardingProvider::ack_orchestration_items(commits);
   const auto at = Clock::now();

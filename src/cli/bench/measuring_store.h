@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -53,7 +54,8 @@ class MeasuringStore final : public testing::ForwardingProvider {
   MeasuringStore(std::shared_ptr<Provider> inner, Listener listener)
       : ForwardingProvider(std::move(inner)), listener_(std::move(listener)) {}
 
-  // What was seen since the last time; nothing may be in flight.
+  // What was seen since the last time. Turns that are being committed are waited for: whoever saw a workflow end in the
+  // store finds its last turn here.
   [[nodiscard]] Seen take();
 
   ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override;
@@ -86,6 +88,7 @@ class MeasuringStore final : public testing::ForwardingProvider {
   [[nodiscard]] Committed note_committed(const TurnCommit& commit, Clock::time_point at);
 
   Listener listener_;
+  std::shared_mutex committing_;  // shared by those who commit
   std::atomic<std::uint64_t> calls_ = 0;
   std::mutex mutex_;
   Seen seen_;

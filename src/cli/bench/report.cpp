@@ -109,7 +109,8 @@ Figures load_figures(const About& about, const Measured& measured, const Floor& 
   add_times(figures, measured);
   add_costs(figures, about, measured);
   figures.add_if("floor_commit_p50_us", floor.commit_p50_us, "one commit of the bare database with as many bytes");
-  figures.add_if("ceiling_steps_per_s", floor.ceiling_steps_per_s, "of the bare database, in_flight steps a commit");
+  figures.add_if("ceiling_steps_per_s", floor.ceiling_steps_per_s, "of the bare database, ceiling_batch in a commit");
+  figures.add("ceiling_batch", floor.batch, "activities in flight");
   std::optional<double> step;
   std::optional<double> rate;
   if (measured.steps > 0) {

@@ -27,6 +27,7 @@ struct Measured {
 struct Floor {
   std::optional<double> commit_p50_us;
   std::optional<double> ceiling_steps_per_s;
+  std::size_t batch = 1;  // steps of a commit of these
 };
 
 // What was run.

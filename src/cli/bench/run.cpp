@@ -25,6 +25,8 @@ constexpr double kWarmUpPart = 0.2;    // of the time that is measured
 constexpr double kLongestBareRun = 1;  // of each of the two
 // So many clients may wait on the store itself; more would wake each other.
 constexpr std::size_t kMostWaitingClients = 16;
+// What the SQLite store puts into one transaction at most.
+constexpr std::size_t kMostStepsOfACommit = 1'024;
 constexpr std::size_t kStarters = 16;  // idle: threads that start instances
 
 // What the process and the database have used up to now.
@@ -145,9 +147,9 @@ class Bench {
   }
 
   [[nodiscard]] Measured since(const Used& begin) {
-    const Used end = used();
     Measured measured;
     measured.seen = store_->take();
+    const Used end = used();
     measured.steps = static_cast<double>(end.steps - begin.steps);
     measured.commits = static_cast<double>(end.write_transactions - begin.write_transactions);
     measured.resident_bytes = resident_bytes();
@@ -183,7 +185,8 @@ class Bench {
     };
     ceiling::Load load;
     load.shape = "fused";
-    load.batch = options_.in_flight;
+    load.batch =
+        std::clamp<std::size_t>(options_.in_flight * workload_.activities_at_once(options_), 1, kMostStepsOfACommit);
     load.events_bytes = per_unit(written.event_bytes + written.events * ceiling::kPackingBytes);
     load.message_bytes = per_unit(written.message_bytes);
     const std::size_t weight = std::max<std::size_t>(1, load.events_bytes + load.message_bytes);
@@ -191,6 +194,7 @@ class Bench {
     load.seconds = std::min(kLongestBareRun, options_.seconds);
     load.stop = &interrupt_.requested();
     Floor floor;
+    floor.batch = load.batch;
     floor.commit_p50_us = ::bench::percentile(place_.bare_commits(load), 0.5);
     floor.ceiling_steps_per_s = place_.bare_steps(load).steps_per_second();
     interrupt_.throw_if_requested();

@@ -54,7 +54,8 @@ void add_bench_command(CLI::App& program, Context& context) {
   command.add_option("--fast-path", *fast_path, "Whether a step costs one write instead of four")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
-  command.add_option("--in-flight", options->in_flight, "Workflows, or signals, at the same time; else 1, stress 20");
+  command.add_option("--in-flight", options->in_flight, "Workflows, or signals, at the same time; else 1, stress 20")
+      ->check(CLI::PositiveNumber);
   command.add_option("--seconds", options->seconds, "How long to measure")->capture_default_str();
   command.add_option("--steps", options->steps, "seq, timers: of a workflow, one after the other")
       ->capture_default_str();
@@ -62,8 +63,10 @@ void add_bench_command(CLI::App& program, Context& context) {
   command.add_option("--bytes", options->bytes, "payload: of input and result")->capture_default_str();
   command.add_option("--instances", options->instances, "idle: that wait")->capture_default_str();
   command.add_option("--delay-ms", options->delay_ms, "stress: of an activity; timers: of a timer; else 10");
-  command.add_option("--workers", options->workers,
-                     "Activities that run at the same time; else all that are in flight, at most 64, and for stress 2");
+  command
+      .add_option("--workers", options->workers,
+                  "Activities that run at the same time; else all that are in flight, at most 64, and for stress 2")
+      ->check(CLI::PositiveNumber);
   command.add_option("--turns", options->turns, "Turns that run at the same time")->capture_default_str();
 }
 
