@@ -12,7 +12,7 @@ MUTATION_ARGS ?=
 FUZZ_SECONDS ?=
 SANITIZE_ALL ?= OFF
 
-.PHONY: build setup test demo bench ceiling soak check format sanitize matrix fuzz mutation clean help
+.PHONY: build setup test demo bench bench-micro ceiling soak check format sanitize matrix fuzz mutation clean help
 
 say = printf '== %s\n' "$(strip $(1))"
 configure = $(call say,configure $(1)); cmake --preset $(1) >/dev/null
@@ -36,7 +36,18 @@ demo: setup
 	@$(call say,run examples/order_demo: an order survives the death of its process)
 	@build/release/examples/order_demo
 
+# A few minutes. Writes build/bench/*.json, the plot and the tables of docs/performance.md. BENCH_SECONDS=10 measures
+# each workload longer.
 bench: setup
+	@$(call configure,release)
+	@$(call build,release,perdure_cli)
+	@$(call say,run bench/report/run.sh)
+	@bench/report/run.sh build/release/bin/perdure build/bench
+	@$(call say,write the tables and the plot)
+	@python3 -B bench/report/report.py build/bench --page docs/performance.md --summary README.md --plot docs/in-flight.svg
+
+# What single parts cost: the replay engine, a long history, nodes on PostgreSQL.
+bench-micro: setup
 	@$(call configure,release)
 	@$(call build,release,perdure_benchmarks)
 	@for source in $(wildcard bench/*_bench.cpp); do \
@@ -44,8 +55,8 @@ bench: setup
 	  $(call say,run $$program); \
 	  $$program $(BENCH_ARGS); \
 	done
-	@$(call say,run bench/workflows/run.sh)
-	@bench/workflows/run.sh build/release/bench
+	@$(call say,run bench/growth/run.sh)
+	@bench/growth/run.sh build/release/bench
 	@$(call say,run bench/postgres/run.sh)
 	@bench/postgres/run.sh build/release/bench
 
@@ -122,7 +133,8 @@ help:
 	@echo 'make build      configure and build build/release, the default'
 	@echo 'make test       everything that must pass: fuzzers briefly, then the whole suite'
 	@echo 'make demo       an order survives the SIGKILL of its process, in a few seconds'
-	@echo 'make bench      run the benchmarks; BENCH_ARGS=--benchmark_filter=...'
+	@echo 'make bench      perdure bench over workloads and stores, into docs/performance.md; BENCH_SECONDS=...'
+	@echo 'make bench-micro  what single parts cost; BENCH_ARGS=--benchmark_filter=...'
 	@echo 'make ceiling    the SQLite and PostgreSQL stores beside what the bare databases reach'
 	@echo 'make soak       two runtimes under a mixed workload for ten minutes'
 	@echo 'make check      clang-format on all sources, clang-tidy on what changed; CHECK_BASE=<commit>, CHECK_ALL=1'

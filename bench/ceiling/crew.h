@@ -10,31 +10,31 @@
 #include <thread>
 #include <vector>
 
-#include "measure.h"
+#include "ceiling/load.h"
 
 namespace ceiling {
 
 // `work(thread)` answers how many steps it took; `begin()`, which must not throw, is called when all have warmed up.
 // Answers how many steps were taken since then. What a thread throws, it throws.
 template <class Work, class Begin>
-[[nodiscard]] std::size_t run_crew(const Arguments& arguments, const Work& work, const Begin& begin) {
+[[nodiscard]] std::size_t run_crew(const Load& load, const Work& work, const Begin& begin) {
   std::atomic<std::size_t> steps = 0;
   std::atomic<bool> failed = false;
   std::mutex mutex;
   std::exception_ptr error;
   std::optional<Stopwatch> watch;
-  std::barrier warm(static_cast<std::ptrdiff_t>(arguments.connections), [&]() noexcept {
+  std::barrier warm(static_cast<std::ptrdiff_t>(load.connections), [&]() noexcept {
     begin();
     watch.emplace();
   });
   const auto run = [&](std::size_t thread) {
     bool is_warm = false;
     try {
-      for (const Stopwatch warming; warming.seconds() < arguments.warm_up && !failed;) work(thread);
+      for (const Stopwatch warming; warming.seconds() < load.warm_up && !failed && !load.stopped();) work(thread);
       is_warm = true;
       warm.arrive_and_wait();
       std::size_t own = 0;
-      while (watch->seconds() < arguments.seconds && !failed) own += work(thread);
+      while (watch->seconds() < load.seconds && !failed && !load.stopped()) own += work(thread);
       steps += own;
     } catch (...) {
       failed = true;
@@ -47,8 +47,8 @@ template <class Work, class Begin>
   };
   {
     std::vector<std::jthread> threads;
-    threads.reserve(arguments.connections);
-    for (std::size_t thread = 0; thread < arguments.connections; ++thread) threads.emplace_back(run, thread);
+    threads.reserve(load.connections);
+    for (std::size_t thread = 0; thread < load.connections; ++thread) threads.emplace_back(run, thread);
   }
   if (error) std::rethrow_exception(error);
   return steps;

@@ -9,15 +9,17 @@
 #include <unistd.h>
 
 #include <perdure/sqlite_provider.h>
-#include "../postgres/fresh_store.h"
-#include "../postgres/server_cpu.h"
-#include "crew.h"
-#include "measure.h"
+#include "ceiling/crew.h"
+#include "ceiling/measure.h"
+#include "postgres/fresh_store.h"
+#include "postgres/server_cpu.h"
 
 namespace {
 
 using namespace perdure;  // NOLINT(google-build-using-namespace): a program of one page
 using ceiling::Arguments;
+using ceiling::Reached;
+using ceiling::Stopwatch;
 
 constexpr Milliseconds kLease{600'000};
 
@@ -30,33 +32,33 @@ std::string instance_id(std::size_t number) {
 
 class Steps {
  public:
-  explicit Steps(const Arguments& arguments) : arguments_(arguments) {
-    if (bench::is_postgres_url(arguments.path)) {
+  explicit Steps(const Arguments& arguments) : arguments_(arguments), load_(arguments.load) {
+    if (bench::is_postgres_url(load_.path)) {
       PostgresOptions options;
       options.schema = "perdure_steps";
-      options.connections = arguments.connections;
-      postgres_.emplace(arguments.path, options);
+      options.connections = load_.connections;
+      postgres_.emplace(load_.path, options);
       store_ = postgres_->store();
     } else {
-      for (const char* suffix : {"", "-wal", "-shm", "-processes"}) ::unlink((arguments.path + suffix).c_str());
-      store_ = SqliteProvider::open(arguments.path);
+      for (const char* suffix : {"", "-wal", "-shm", "-processes"}) ::unlink((load_.path + suffix).c_str());
+      store_ = SqliteProvider::open(load_.path);
     }
-    for (std::size_t i = 0; i < arguments.connections; ++i) workers_.emplace_back().random.seed(i + 42);
-    create(0, arguments.instances);
-    create(arguments.instances, arguments.others);
+    for (std::size_t i = 0; i < load_.connections; ++i) workers_.emplace_back().random.seed(i + 42);
+    create(0, load_.instances);
+    create(load_.instances, arguments_.others);
     add_timers();
     complete_all();
   }
 
-  void run() {
-    const bool plain = arguments_.shape == "plain";
+  [[nodiscard]] Reached run() {
+    const bool plain = load_.shape == "plain";
     if (!plain) hold_all();
-    std::optional<ceiling::Stopwatch> watch;
+    std::optional<Stopwatch> watch;
     std::optional<bench::ServerCpu> server;
     std::uint64_t round_trips = 0;
-    const std::size_t steps = ceiling::run_crew(
-        arguments_,
-        [&](std::size_t thread) { return plain ? plain_step(workers_[thread]) : fused_step(workers_[thread]); },
+    Reached reached;
+    reached.steps = ceiling::run_crew(
+        load_, [&](std::size_t thread) { return plain ? plain_step(workers_[thread]) : fused_step(workers_[thread]); },
         [&] {
           if (postgres_) {
             server.emplace(postgres_->control().server_process());
@@ -64,11 +66,13 @@ class Steps {
           }
           watch.emplace();
         });
+    reached.seconds = watch->seconds();
+    reached.cpu_seconds = watch->cpu_seconds();
     if (postgres_) {
-      ceiling::report(steps, *watch, {postgres_->round_trips() - round_trips, server->seconds().value_or(0)});
-    } else {
-      ceiling::report(steps, *watch);
+      reached.round_trips = postgres_->round_trips() - round_trips;
+      reached.server_cpu_seconds = server->seconds().value_or(0);
     }
+    return reached;
   }
 
  private:
@@ -88,7 +92,7 @@ class Steps {
 
   std::size_t plain_step(Worker& worker) {
     OrchestrationFetch fetch;
-    fetch.limit = arguments_.batch;
+    fetch.limit = load_.batch;
     fetch.lock_timeout = kLease;
     fetch.with_history = false;
     const OrchestrationBatch batch = store_->fetch_orchestration_items(fetch).value();
@@ -100,7 +104,7 @@ class Steps {
     }
     if (!commits.empty()) check(store_->ack_orchestration_items(commits));
     WorkFetch work;
-    work.limit = arguments_.batch;
+    work.limit = load_.batch;
     work.lock_timeout = kLease;
     const WorkBatch activities = store_->fetch_work_items(work).value();
     std::vector<WorkAck> acks;
@@ -111,9 +115,9 @@ class Steps {
   }
 
   std::size_t fused_step(Worker& worker) {
-    if (worker.next + arguments_.batch > worker.held.size()) worker.next = 0;
-    const std::span<Held> steps = std::span(worker.held).subspan(worker.next, arguments_.batch);
-    worker.next += arguments_.batch;
+    if (worker.next + load_.batch > worker.held.size()) worker.next = 0;
+    const std::span<Held> steps = std::span(worker.held).subspan(worker.next, load_.batch);
+    worker.next += load_.batch;
     std::vector<TurnCommit> commits;
     commits.reserve(steps.size());
     for (const Held& step : steps) {
@@ -127,12 +131,12 @@ class Steps {
   // Each thread keeps its share of the instances.
   void hold_all() {
     OrchestrationFetch fetch;
-    fetch.limit = arguments_.instances;
+    fetch.limit = load_.instances;
     fetch.lock_timeout = 2 * kLease;
     fetch.with_history = false;
     const OrchestrationBatch batch = store_->fetch_orchestration_items(fetch).value();
-    const std::size_t each = arguments_.instances / arguments_.connections;
-    for (std::size_t i = 0; i < arguments_.connections; ++i) {
+    const std::size_t each = load_.instances / load_.connections;
+    for (std::size_t i = 0; i < load_.connections; ++i) {
       std::vector<TurnCommit> commits;
       for (const OrchestrationItem& item : std::span(batch.items).subspan(i * each, each)) {
         workers_[i].held.push_back({item.instance, item.token, item.last_event_id, {}});
@@ -167,8 +171,8 @@ class Steps {
   // One message for each instance.
   void complete_all() {
     std::vector<MessageRecord> completions;
-    completions.reserve(arguments_.instances);
-    for (std::size_t i = 0; i < arguments_.instances; ++i) completions.push_back(completion(instance_id(i)));
+    completions.reserve(load_.instances);
+    for (std::size_t i = 0; i < load_.instances; ++i) completions.push_back(completion(instance_id(i)));
     check(store_->enqueue_messages(completions));
   }
 
@@ -239,7 +243,7 @@ class Steps {
   void add_timers() {
     std::vector<MessageRecord> timers;
     for (std::size_t i = 0; i < arguments_.timers; ++i) {
-      MessageRecord timer = completion(instance_id(i % (arguments_.instances + arguments_.others)));
+      MessageRecord timer = completion(instance_id(i % (load_.instances + arguments_.others)));
       timer.kind = MessageKind::kTimerFired;
       timer.visible_at = store_->now() + Milliseconds{86'400'000} + Milliseconds(i);
       timers.push_back(std::move(timer));
@@ -248,6 +252,7 @@ class Steps {
   }
 
   const Arguments& arguments_;
+  const ceiling::Load& load_;
   std::optional<bench::FreshStore> postgres_;
   std::shared_ptr<Provider> store_;
   std::vector<Worker> workers_;
@@ -258,7 +263,7 @@ class Steps {
 int main(int count, char** values) {
   try {
     const Arguments arguments = ceiling::parse(count, values);
-    Steps(arguments).run();
+    ceiling::print(Steps(arguments).run(), bench::is_postgres_url(arguments.load.path));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;

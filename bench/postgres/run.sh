@@ -1,6 +1,6 @@
 #!/bin/bash
 # The store on PostgreSQL through the whole engine, on a server of its own: how fast nodes wake each other and what they
-# ask while there is nothing to do, sequential workflows in one process, and one node against two.
+# ask while there is nothing to do, and one node against two.
 # usage: run.sh <folder of the programs> [workflows] [rounds]
 set -euo pipefail
 
@@ -14,11 +14,6 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 "$programs/wake_ups" path="$BENCH_POSTGRES"
-steps() { "$programs/workflow_steps" store="$BENCH_POSTGRES" "$@"; }
-steps steps=100 in_flight=1 workflows=$((workflows / 100)) fast=0
-steps steps=100 in_flight=1 workflows=$((workflows / 100)) fast=1
-steps steps=5 in_flight=512 workflows="$workflows" fast=0
-steps steps=5 in_flight=512 workflows="$workflows" fast=1
 
 # median <column> <nodes>
 median() { cut -d' ' -f"$1" "$folder/$2.out" | sort -g | awk '{ line[NR] = $1 } END { print line[int((NR + 1) / 2)] }'; }

@@ -62,23 +62,25 @@ int fail(Context& context, int exit_code, const std::string& message) {
   return exit_code;
 }
 
+// In the order of the help.
 void add_commands(CLI::App& program, Context& context) {
+  add_start_commands(program, context);
   add_status_command(program, context);
+  add_wait_commands(program, context);
+  add_message_commands(program, context);
   add_list_command(program, context);
   add_show_command(program, context);
   add_history_command(program, context);
   add_tree_command(program, context);
   add_store_view_commands(program, context);
-  add_completion_command(program, context);
-  add_simulation_commands(program, context);
-  add_about_commands(program, context);
-  add_start_commands(program, context);
-  add_wait_commands(program, context);
-  add_message_commands(program, context);
   add_delete_commands(program, context);
   add_transfer_commands(program, context);
   add_validation_commands(program, context);
+  add_bench_command(program, context);
+  add_simulation_commands(program, context);
   add_torture_commands(program, context);
+  add_completion_command(program, context);
+  add_about_commands(program, context);
 }
 
 int parse_and_run(const std::vector<std::string>& arguments, Context& context) {

@@ -163,6 +163,10 @@ std::int64_t Connection::last_insert_id() const noexcept {
   return sqlite3_last_insert_rowid(handle_);
 }
 
+std::int64_t Connection::total_changes() const noexcept {
+  return sqlite3_total_changes64(handle_);
+}
+
 bool Connection::in_transaction() const noexcept {
   return sqlite3_get_autocommit(handle_) == 0;
 }

@@ -139,6 +139,8 @@ class Connection {
   }
 
   [[nodiscard]] std::int64_t last_insert_id() const noexcept;
+  // Rows that were added, changed or deleted since it was opened.
+  [[nodiscard]] std::int64_t total_changes() const noexcept;
   [[nodiscard]] bool in_transaction() const noexcept;
   // The path of the file as the operating system knows it, without links.
   [[nodiscard]] std::string file_name() const;

@@ -232,6 +232,9 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
 
   void damage_history(const std::string& instance) override;
 
+  // Transactions of this process that have changed something, synced or not, for measurements.
+  [[nodiscard]] std::uint64_t write_transactions() const noexcept { return writer_->write_transactions(); }
+
  private:
   // Locks and attempts may be lost by a power cut: then nobody is left who could hold them.
   static constexpr bool kDurable = true;

@@ -155,9 +155,11 @@ void Writer::transaction(bool durable, const std::function<void()>& body) {
   try {
     set_durable(durable);
     connection_->run("BEGIN IMMEDIATE");
+    const std::int64_t changes = connection_->total_changes();
     store_.begin(options_.now());
     body();
     connection_->run("COMMIT");
+    if (connection_->total_changes() != changes) ++write_transactions_;
   } catch (...) {
     // Some errors have ended the transaction already.
     if (connection_->in_transaction()) connection_->execute("ROLLBACK");

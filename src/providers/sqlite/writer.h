@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -48,6 +49,8 @@ class Writer {
 
   // Jobs that wait for the next transaction.
   [[nodiscard]] std::size_t waiting() const;
+  // Transactions that have changed something, synced or not, for measurements.
+  [[nodiscard]] std::uint64_t write_transactions() const noexcept { return write_transactions_; }
   // The file is in doubt: nothing is read or written any more.
   void fail_for_good(const ProviderError& error);
   [[nodiscard]] std::optional<ProviderError> failure() const;
@@ -73,6 +76,7 @@ class Writer {
   Store store_;
   Options options_;
   bool durable_ = true;  // how SQLite commits now
+  std::atomic<std::uint64_t> write_transactions_ = 0;
 
   mutable std::mutex mutex_;
   std::atomic<bool> has_failed_ = false;
