@@ -35,8 +35,10 @@ class OrchestrationCounts : public DispatchOrchestrations {
 TEST_F(OrchestrationCounts, HitsMissesAndEvictions) {
   options.cached_executions = 1;
   fetch(item("a"), item("b"));
-  for (int i = 0; i < 2; ++i) run({}, 3);
-  commit();
+  for (int i = 0; i < 2; ++i) {
+    run({}, 3);
+    commit();
+  }
   EXPECT_EQ(total(metric::kCacheHits) + total(metric::kCacheMisses), 0U) << "there was nothing to find";
   EXPECT_EQ(total(metric::kCacheEvictions), 1U);
   EXPECT_EQ(metrics->gauge_value(metric::kCachedExecutions.name), 1.0);
