@@ -18,17 +18,20 @@ if(TARGET perdure_cli)
 endif()
 install(EXPORT perdure_targets NAMESPACE perdure:: DESTINATION ${perdure_cmake_dir} COMPONENT perdure-dev)
 
-# Exported apart, so that a project without libpq can use the rest.
-set(perdure_has_postgres OFF)
-if(TARGET perdure_postgres)
-  set(perdure_has_postgres ON)
-  install(TARGETS perdure_postgres EXPORT perdure_postgres_targets
-    RUNTIME COMPONENT perdure-runtime
-    LIBRARY COMPONENT perdure-runtime NAMELINK_COMPONENT perdure-dev
-    ARCHIVE COMPONENT perdure-dev
-    FILE_SET HEADERS COMPONENT perdure-dev)
-  install(EXPORT perdure_postgres_targets NAMESPACE perdure:: DESTINATION ${perdure_cmake_dir} COMPONENT perdure-dev)
-endif()
+# Exported apart, each by itself, so that a project without libpq, prometheus-cpp or spdlog can use the rest.
+foreach(component IN ITEMS postgres prometheus spdlog)
+  set(perdure_has_${component} OFF)
+  if(TARGET perdure_${component})
+    set(perdure_has_${component} ON)
+    install(TARGETS perdure_${component} EXPORT perdure_${component}_targets
+      RUNTIME COMPONENT perdure-runtime
+      LIBRARY COMPONENT perdure-runtime NAMELINK_COMPONENT perdure-dev
+      ARCHIVE COMPONENT perdure-dev
+      FILE_SET HEADERS COMPONENT perdure-dev)
+    install(EXPORT perdure_${component}_targets NAMESPACE perdure:: DESTINATION ${perdure_cmake_dir}
+      COMPONENT perdure-dev)
+  endif()
+endforeach()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/perdureConfig.cmake.in ${PROJECT_BINARY_DIR}/perdureConfig.cmake
   INSTALL_DESTINATION ${perdure_cmake_dir})
 # Before 1.0 a minor version may change the API.
@@ -62,12 +65,19 @@ if(perdure_type STREQUAL "STATIC_LIBRARY")
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/perdure.pc.in ${PROJECT_BINARY_DIR}/perdure.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/perdure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT perdure-dev)
-if(TARGET perdure_postgres)
+# perdure_install_pc(<component> <what it needs> <what it is>)
+function(perdure_install_pc component needs description)
+  if(NOT TARGET perdure_${component})
+    return()
+  endif()
   set(perdure_pc_requires "perdure = ${PROJECT_VERSION}")
   if(perdure_type STREQUAL "STATIC_LIBRARY")
-    string(APPEND perdure_pc_requires ", libpq")
+    string(APPEND perdure_pc_requires ", ${needs}")
   endif()
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/perdure-postgres.pc.in ${PROJECT_BINARY_DIR}/perdure-postgres.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/perdure-postgres.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/perdure-component.pc.in ${PROJECT_BINARY_DIR}/perdure-${component}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/perdure-${component}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
     COMPONENT perdure-dev)
-endif()
+endfunction()
+perdure_install_pc(postgres "libpq" "The PostgreSQL store of perdure")
+perdure_install_pc(prometheus "prometheus-cpp-pull" "The endpoint for Prometheus of perdure")
+perdure_install_pc(spdlog "spdlog" "The log sink for spdlog of perdure")

@@ -7,7 +7,8 @@ packages=(
   g++ cmake ninja-build ccache make git pkgconf python3
   libgtest-dev libgmock-dev catch2 libbenchmark-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev
-  libpq-dev postgresql pgbouncer python3
+  libpq-dev postgresql pgbouncer
+  prometheus-cpp-dev libspdlog-dev
 )
 
 fail() {

@@ -24,6 +24,7 @@
 #include <perdure/limits.h>
 #include <perdure/log.h>
 #include <perdure/message.h>
+#include <perdure/metrics.h>
 #include <perdure/orchestration_status.h>
 #include <perdure/provider.h>
 #include <perdure/provider_admin.h>
@@ -35,6 +36,7 @@ namespace perdure {
 struct ClientOptions {
   Limits limits;  // names and payloads are checked before they are sent
   Logger logger;
+  Metrics metrics{};
 };
 
 // How a client's start behaves.

@@ -107,6 +107,10 @@ enum class LogFormat { kPretty, kCompact, kJson };
 [[nodiscard]] std::string format_log_record(const LogRecord& record, LogFormat format,
                                             std::chrono::system_clock::time_point time);
 
+// The message and the fields as kCompact has them, without a newline and what stands before the message: for a sink
+// that writes time, level and target in its own way.
+[[nodiscard]] std::string format_log_text(const LogRecord& record);
+
 // What a StderrLogSink is made from.
 class StderrLogOptions {
  public:

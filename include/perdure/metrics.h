@@ -1,8 +1,7 @@
-// Metrics: the sink that the engine counts into, a registry in memory that can be read back, and the engine's own
-// metrics.
+// Metrics: the sink that the engine counts into, and a registry in memory that can be read back. What the engine counts
+// is in <perdure/engine_metrics.h>.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +29,7 @@ struct MetricId {
   MetricType type = MetricType::kCounter;
   std::string_view help;
   std::span<const double> buckets = {};  // histograms: upper bounds, ascending, finite; the last bucket is implied
+  std::string_view labels = {};          // the keys of its labels with blanks between them, for documentation
 };
 
 struct MetricLabel {
@@ -204,96 +204,4 @@ class InMemoryMetrics final : public MetricsSink {
 // For tests, where the reason to have the registry is to look into it.
 using CapturingMetrics = InMemoryMetrics;
 
-// What the engine measures. The comment beside each metric lists its labels. Labels never carry instance or execution
-// ids: every value of a label is a series that lives as long as the process.
-namespace metric {
-
-inline constexpr std::array kOrchestrationSeconds{0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0};
-inline constexpr std::array kTurnCounts{1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0};
-inline constexpr std::array kEventCounts{10.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10000.0};
-inline constexpr std::array kActivitySeconds{0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0};
-inline constexpr std::array kProviderSeconds{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0};
-
-// orchestration_name, version, initiated_by
-inline constexpr MetricId kOrchestrationStarts{"perdure_orchestration_starts_total", MetricType::kCounter,
-                                               "Executions started, counted at their first turn."};
-// orchestration_name, version, status, final_turn_count
-inline constexpr MetricId kOrchestrationCompletions{"perdure_orchestration_completions_total", MetricType::kCounter,
-                                                    "Executions ended: completed, failed or continued as new."};
-// orchestration_name, version, error_type, error_category
-inline constexpr MetricId kOrchestrationFailures{"perdure_orchestration_failures_total", MetricType::kCounter,
-                                                 "Executions ended by a failure."};
-// orchestration_name, version, status
-inline constexpr MetricId kOrchestrationDuration{"perdure_orchestration_duration_seconds", MetricType::kHistogram,
-                                                 "Time from the start of an execution to its end.",
-                                                 kOrchestrationSeconds};
-// orchestration_name
-inline constexpr MetricId kOrchestrationTurns{"perdure_orchestration_turns", MetricType::kHistogram,
-                                              "Turns that an execution took to its end.", kTurnCounts};
-// orchestration_name
-inline constexpr MetricId kOrchestrationHistorySize{"perdure_orchestration_history_size", MetricType::kHistogram,
-                                                    "Events in the history of an execution at its end.", kEventCounts};
-// orchestration_name, error_category
-inline constexpr MetricId kOrchestrationInfrastructureErrors{"perdure_orchestration_infrastructure_errors_total",
-                                                             MetricType::kCounter,
-                                                             "Executions failed by the infrastructure."};
-// orchestration_name, error_category
-inline constexpr MetricId kOrchestrationConfigurationErrors{"perdure_orchestration_configuration_errors_total",
-                                                            MetricType::kCounter,
-                                                            "Executions failed by the configuration."};
-// orchestration_name
-inline constexpr MetricId kOrchestrationContinueAsNew{"perdure_orchestration_continue_as_new_total",
-                                                      MetricType::kCounter, "Executions that continued as new."};
-// none
-inline constexpr MetricId kOrchestrationPoison{"perdure_orchestration_poison_total", MetricType::kCounter,
-                                               "Orchestration items given up after too many attempts."};
-// none
-inline constexpr MetricId kOrchestrationIncompatibleVersionAbandoned{
-    "perdure_orchestration_incompatible_version_abandoned_total", MetricType::kCounter,
-    "Orchestration items put back because this node does not support the version they are pinned to."};
-// none
-inline constexpr MetricId kOrphanMessagesDropped{"perdure_orphan_messages_dropped_total", MetricType::kCounter,
-                                                 "Queue messages dropped because their instance does not exist."};
-// kind (orchestration, activity)
-inline constexpr MetricId kUnregisteredBackoff{
-    "perdure_unregistered_backoff_total", MetricType::kCounter,
-    "Items put back with a delay because no handler is registered for them."};
-// none
-inline constexpr MetricId kActiveOrchestrations{"perdure_active_orchestrations", MetricType::kGauge,
-                                                "Instances that have not ended."};
-// none
-inline constexpr MetricId kOrchestratorQueueDepth{"perdure_orchestrator_queue_depth", MetricType::kGauge,
-                                                  "Messages waiting for orchestrations."};
-// none
-inline constexpr MetricId kWorkerQueueDepth{"perdure_worker_queue_depth", MetricType::kGauge,
-                                            "Activities waiting for a worker."};
-// activity_name, outcome, retry_attempt, tag
-inline constexpr MetricId kActivityExecutions{"perdure_activity_executions_total", MetricType::kCounter,
-                                              "Attempts at activities, by outcome."};
-// activity_name, outcome, tag
-inline constexpr MetricId kActivityDuration{"perdure_activity_duration_seconds", MetricType::kHistogram,
-                                            "Time that an attempt at an activity ran.", kActivitySeconds};
-// activity_name
-inline constexpr MetricId kActivityInfrastructureErrors{"perdure_activity_infrastructure_errors_total",
-                                                        MetricType::kCounter,
-                                                        "Attempts at activities failed by the infrastructure."};
-// activity_name
-inline constexpr MetricId kActivityConfigurationErrors{"perdure_activity_configuration_errors_total",
-                                                       MetricType::kCounter,
-                                                       "Attempts at activities failed by the configuration."};
-// none
-inline constexpr MetricId kActivityPoison{"perdure_activity_poison_total", MetricType::kCounter,
-                                          "Activity items given up after too many attempts."};
-// operation, status
-inline constexpr MetricId kProviderOperationDuration{"perdure_provider_operation_duration_seconds",
-                                                     MetricType::kHistogram, "Time that a call to the provider took.",
-                                                     kProviderSeconds};
-// operation, error_type
-inline constexpr MetricId kProviderErrors{"perdure_provider_errors_total", MetricType::kCounter,
-                                          "Calls to the provider that failed."};
-
-// The table of all of the above, for documentation and for exporters that declare metrics ahead.
-[[nodiscard]] std::span<const MetricId> all() noexcept;
-
-}  // namespace metric
 }  // namespace perdure

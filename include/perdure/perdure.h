@@ -7,6 +7,7 @@
 #include <perdure/codec.h>
 #include <perdure/combinators.h>
 #include <perdure/context.h>
+#include <perdure/engine_metrics.h>
 #include <perdure/error.h>
 #include <perdure/event.h>
 #include <perdure/future.h>

@@ -1,5 +1,8 @@
 #include <perdure/client.h>
 
+#include <chrono>
+
+#include <perdure/engine_metrics.h>
 #include "client/store_result.h"
 #include "model/error_codec.h"
 #include "model/message_codec.h"
@@ -51,6 +54,49 @@ OrchestrationStatus to_status(InstanceStatus stored) {
   }
   return status;
 }
+
+std::string_view label_of(StartOutcome outcome) noexcept {
+  switch (outcome) {
+    case StartOutcome::kEnqueued:
+      return "started";
+    case StartOutcome::kIgnored:
+      return "ignored";
+    case StartOutcome::kReplaced:
+      break;
+  }
+  return "replaced";
+}
+
+std::string_view label_of(OrchestrationState state) noexcept {
+  switch (state) {
+    case OrchestrationState::kCompleted:
+      return "completed";
+    case OrchestrationState::kCancelled:
+      return "cancelled";
+    case OrchestrationState::kTerminated:
+      return "terminated";
+    default:
+      return "failed";
+  }
+}
+
+// Measures a wait from its construction to its end, however it ends.
+class MeasuredWait {
+ public:
+  explicit MeasuredWait(const Metrics& metrics) : metrics_(metrics) {}
+  MeasuredWait(const MeasuredWait&) = delete;
+  MeasuredWait& operator=(const MeasuredWait&) = delete;
+  ~MeasuredWait() {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
+    metrics_.observe(metric::kClientWaitDuration, {{"outcome", outcome_}}, seconds.count());
+  }
+  void outcome(std::string_view label) noexcept { outcome_ = label; }
+
+ private:
+  const Metrics& metrics_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::string_view outcome_ = "error";
+};
 
 [[noreturn]] void time_out(const std::string& instance, const std::string& what, Milliseconds timeout) {
   throw ClientError(ClientErrorKind::kTimeout, "instance '" + instance + "' " + what + " within " +
@@ -105,29 +151,35 @@ StartOutcome Client::start(const std::string& instance, const std::string& name,
   check_payload("the input of an orchestration", input);
   const Message start{instance, std::nullopt, std::nullopt,
                       messages::StartOrchestration{name, options.version(), std::move(input), std::nullopt}};
-  return value_of(store_->enqueue_start(encode_message(start), options.policy()));
+  const StartOutcome outcome = value_of(store_->enqueue_start(encode_message(start), options.policy()));
+  options_.metrics.add(metric::kClientStarts, {{"outcome", label_of(outcome)}});
+  return outcome;
 }
 
 void Client::raise(const std::string& instance, const std::string& name, Payload data) const {
   check_name("an event's name", name);
   check_payload("an event's data", data);
   send({instance, std::nullopt, std::nullopt, messages::ExternalRaised{name, std::move(data)}});
+  options_.metrics.add(metric::kClientEvents, {{"kind", "event"}});
 }
 
 void Client::enqueue(const std::string& instance, const std::string& queue, Payload data) const {
   check_name("a queue's name", queue);
   check_payload("a queue message", data);
   send({instance, std::nullopt, std::nullopt, messages::QueueMessage{queue, std::move(data)}});
+  options_.metrics.add(metric::kClientEvents, {{"kind", "queue"}});
 }
 
 void Client::cancel_instance(const std::string& instance, const std::string& reason) const {
   check_payload("the reason of a cancel", reason);
   send({instance, std::nullopt, std::nullopt, messages::CancelInstance{reason}});
+  options_.metrics.add(metric::kClientCancellations, {{"kind", "cancel"}});
 }
 
 void Client::terminate_instance(const std::string& instance, const std::string& reason) const {
   check_payload("the reason of a termination", reason);
   send({instance, std::nullopt, std::nullopt, messages::TerminateInstance{reason}});
+  options_.metrics.add(metric::kClientCancellations, {{"kind", "terminate"}});
 }
 
 // ---- watching ------------------------------------------------------------------------------------------------------
@@ -151,15 +203,20 @@ OrchestrationStatus Client::get_orchestration_status(const std::string& instance
 
 OrchestrationStatus Client::wait_for_orchestration(const std::string& instance, Milliseconds timeout) const {
   check_name("an instance id", instance);
+  MeasuredWait wait(options_.metrics);
   const Timestamp deadline = deadline_after(timeout);
   while (await(instance, {.ended = true, .custom_status_after = {}, .key_value = {}}, deadline)) {
     OrchestrationStatus status = get_orchestration_status(instance);
-    if (status.ended()) return status;
+    if (status.ended()) {
+      wait.outcome(label_of(status.state));
+      return status;
+    }
     if (has_lost_its_continuation(instance)) {
       throw ClientError(ProviderError(ProviderErrorKind::kCorruptData, "instance '" + instance + "' " + kLost));
     }
     // It has ended, and somebody has started it anew since.
   }
+  wait.outcome("timeout");
   time_out(instance, "did not end", timeout);
 }
 

@@ -15,11 +15,31 @@ namespace perdure::detail {
 
 namespace {
 
-constexpr std::size_t kShownOfScalar = 40;
+// What it seems to be.
+std::string_view kind_of(std::string_view json) noexcept {
+  switch (json.front()) {
+    case '"':
+      return "a string";
+    case '[':
+      return "an array";
+    case '{':
+      return "an object";
+    case 't':
+    case 'f':
+      return "a boolean";
+    case 'n':
+      return "null";
+    default:
+      return json.front() == '-' || (json.front() >= '0' && json.front() <= '9') ? "a number" : "something else";
+  }
+}
 
+// Errors are logged, and payloads are not for logs: so the text itself is not quoted.
 [[noreturn]] void fail(std::string_view expected, std::string_view json) {
-  throw std::invalid_argument("expected " + std::string(expected) +
-                              (json.empty() ? ", got nothing" : ", got: " + printable(json, kShownOfScalar)));
+  throw std::invalid_argument(
+      "expected " + std::string(expected) +
+      (json.empty() ? ", got nothing"
+                    : ", got " + std::string(kind_of(json)) + " of " + std::to_string(json.size()) + " bytes"));
 }
 
 std::string_view trim(std::string_view json) noexcept {
@@ -90,8 +110,7 @@ Number number_in_range(std::string_view text, std::string_view expected) {
 std::string json_from_string(std::string_view text) {
   if (const auto invalid = find_invalid_utf8(text)) {
     throw std::invalid_argument("a string must be UTF-8 to become JSON; byte " + std::to_string(*invalid) + " of " +
-                                std::to_string(text.size()) +
-                                " is not: " + printable(text.substr(*invalid, 4), kShownOfScalar));
+                                std::to_string(text.size()) + " is not");
   }
   if (needs_escape(text)) return nlohmann::json(text).dump();
   std::string json;

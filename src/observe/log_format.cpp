@@ -82,9 +82,7 @@ std::string word(std::string_view text) {
 }
 
 std::string compact(const LogRecord& record, std::chrono::system_clock::time_point time) {
-  std::string out = head(record, time) + escape_controls(record.message);
-  for (const LogField& field : record.fields) out += " " + word(field.key) + "=" + word(field.value);
-  return out + "\n";
+  return head(record, time) + format_log_text(record) + "\n";
 }
 
 std::string json_string(std::string_view text) {
@@ -107,6 +105,12 @@ std::string json(const LogRecord& record, std::chrono::system_clock::time_point 
 }
 
 }  // namespace
+
+std::string format_log_text(const LogRecord& record) {
+  std::string out = escape_controls(record.message);
+  for (const LogField& field : record.fields) out += " " + word(field.key) + "=" + word(field.value);
+  return out;
+}
 
 std::string format_log_record(const LogRecord& record, LogFormat format, std::chrono::system_clock::time_point time) {
   switch (format) {

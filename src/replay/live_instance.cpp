@@ -216,6 +216,7 @@ TurnOutcome LiveInstance::run_turn(const TurnRequest& request) {
   }
   traces_ = nullptr;
   TurnOutcome outcome = close_turn(end_of_turn(std::move(intake)), facts_);
+  outcome.retried = std::exchange(retried_, {});
   if (outcome.status != ExecutionStatus::kRunning) destroy_code();
   return outcome;
 }
@@ -351,7 +352,7 @@ void LiveInstance::settle(EventId schedule_id, const Payload& payload, const Err
 void LiveInstance::raise(const events::ExternalEvent& event) {
   const SlotRef slot = inert() ? SlotRef() : waits_.take(event.name);
   if (!slot) {
-    if (!replaying_) ignored_.push_back({summarize(event), IgnoreReason::kNobodyWaits});
+    if (!replaying_) ignored_.push_back({"ExternalEvent '" + event.name + "'", IgnoreReason::kNobodyWaits});
     return;
   }
   operations_.take(slot->schedule_id);

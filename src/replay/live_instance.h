@@ -55,6 +55,7 @@ class LiveInstance final : private detail::ContextCore {
   [[nodiscard]] const std::optional<ErrorDetails>& failure() const noexcept;
   // An estimate of what it occupies: frames, slots, history facts.
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
+  [[nodiscard]] const ExecutionIdentity& identity() const noexcept { return identity_; }
 
  private:
   // What the code returned or threw.

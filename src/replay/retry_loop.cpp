@@ -46,6 +46,7 @@ Task<void> retry(ContextCore* core, Slot* slot, events::ActivityScheduled activi
   std::optional<Future<void>> deadline;
   for (std::uint32_t attempt = 1;; ++attempt) {
     const SlotRef attempted = core->open(activity);
+    if (attempt > 1) core->count_retry(activity.name);
     Future<Raw> running(attempted);
     slot->schedule_id = running.schedule_id();
     if (attempt == 1 && policy.total_timeout()) deadline.emplace(ctx.schedule_timer(*policy.total_timeout()));

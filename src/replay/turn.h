@@ -69,6 +69,7 @@ struct TurnOutcome {
   std::vector<Message> messages;                       // to the orchestrator queue, in this order
   std::vector<EventId> cancelled_activities;           // scheduled by earlier turns of this execution, to be withdrawn
   std::vector<IgnoredMessage> ignored;
+  std::vector<std::string> retried;  // activities that a RetryPolicy scheduled again, by name
 };
 
 }  // namespace perdure

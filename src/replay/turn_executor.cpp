@@ -20,6 +20,7 @@ class InProcessExecution final : public OpenExecution {
   [[nodiscard]] EventId last_event_id() const override { return instance_.facts().next_event_id() - 1; }
   [[nodiscard]] const std::optional<ErrorDetails>& failure() const override { return instance_.failure(); }
   [[nodiscard]] std::size_t memory_bytes() const override { return instance_.memory_bytes(); }
+  [[nodiscard]] std::optional<SemanticVersion> code_version() const override { return instance_.identity().version; }
 
  private:
   LiveInstance instance_;

@@ -30,6 +30,8 @@ class OpenExecution {
   // Why its history and its code do not fit; the next turn will end the execution with it.
   [[nodiscard]] virtual const std::optional<ErrorDetails>& failure() const = 0;
   [[nodiscard]] virtual std::size_t memory_bytes() const = 0;
+  // Of its code, for logs.
+  [[nodiscard]] virtual std::optional<SemanticVersion> code_version() const { return std::nullopt; }
 
  protected:
   OpenExecution() = default;

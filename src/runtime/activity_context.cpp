@@ -3,6 +3,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <perdure/activity_handler.h>
 #include <perdure/client.h>
@@ -85,14 +86,15 @@ void ActivityContext::trace(LogLevel level, std::string_view message) const {
   const std::string execution = std::to_string(about.execution_id);
   const std::string activity = std::to_string(about.activity_id);
   const std::string version = about.orchestration_version ? about.orchestration_version->to_string() : "";
-  call_->logger.log(level, message,
-                    {{"instance_id", about.instance_id},
-                     {"execution_id", execution},
-                     {"orchestration_name", about.orchestration_name},
-                     {"orchestration_version", version},
-                     {"activity_name", about.activity_name},
-                     {"activity_id", activity},
-                     {"worker_id", about.worker_id}});
+  std::vector<LogField> fields{{"instance_id", about.instance_id},
+                               {"execution_id", execution},
+                               {"orchestration_name", about.orchestration_name},
+                               {"orchestration_version", version},
+                               {"activity_name", about.activity_name},
+                               {"activity_id", activity},
+                               {"worker_id", about.worker_id}};
+  if (about.tag) fields.push_back({"activity_tag", *about.tag});
+  call_->logger.log(level, message, fields);
 }
 
 }  // namespace perdure

@@ -33,7 +33,8 @@ Node make_node(const RuntimeOptions& options, const Capabilities& store, Registr
         return code->orchestration(name, version);
       },
       options.limits);
-  auto turns = std::make_shared<TurnProcessor>(options, std::move(executor));
+  const std::string id = options.worker_node_id.empty() ? "node-" + ids.text() : options.worker_node_id;
+  auto turns = std::make_shared<TurnProcessor>(options, std::move(executor), id);
 
   CapabilityFilter filter;
   filter.engine_versions = turns->supported_versions();
@@ -45,7 +46,6 @@ Node make_node(const RuntimeOptions& options, const Capabilities& store, Registr
   for (const std::string& name : code->orchestration_names()) {
     for (const SemanticVersion& version : code->versions(name)) orchestrations_here.push_back({name, version});
   }
-  const std::string id = options.worker_node_id.empty() ? "node-" + ids.text() : options.worker_node_id;
   NodeInfo info{.id = id,
                 .engine_version = options.engine_version.value_or(engine_version()),
                 .filter = filter,

@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include <perdure/engine_metrics.h>
 #include "model/check.h"
 #include "model/planted_fault.h"
 
 namespace perdure::runtime {
 
 namespace {
-
-constexpr int kCommitRetries = 5;
-constexpr Milliseconds kFirstCommitRetry{10};  // doubling
-constexpr Milliseconds kRestAfterFailedCommit{50};
 
 template <class Alternative>
 bool is_request(std::size_t kind) {
@@ -110,27 +107,6 @@ std::optional<orchestration::Request> OrchestrationDispatcher::renew(Timestamp n
   return wanted;
 }
 
-// One at a time: what becomes ready meanwhile makes up the next one, which is how commits gather under load.
-std::optional<orchestration::Request> OrchestrationDispatcher::commit(Timestamp now) {
-  if (committing_ || to_commit_.empty()) return std::nullopt;
-  std::vector<JobId> jobs = std::exchange(to_commit_, {});
-  auto commits = std::make_shared<std::vector<TurnCommit>>();
-  commits->reserve(jobs.size());
-  for (const JobId id : jobs) {
-    Job& job = jobs_.at(id);
-    commits->push_back(std::move(std::get<TurnCommit>(job.decision.action)));
-    if (job.overtaken_by && moves_to_new_lock(job, commits->back())) {
-      logger_.debug("a turn is committed under the lock that its instance was fetched with meanwhile",
-                    {{"instance_id", job.instance}});
-    }
-    if (places_ && job.retries == 0) ask_for_fast_path(job, commits->back(), now);
-  }
-  committing_ = true;
-  auto wanted = request(orchestration::Commit{commits}, std::move(jobs));
-  outstanding_.at(wanted.id).commits = std::move(commits);
-  return wanted;
-}
-
 std::optional<orchestration::Request> OrchestrationDispatcher::give_back() {
   if (to_give_back_.empty()) return std::nullopt;
   orchestration::GiveBack given;
@@ -149,6 +125,7 @@ std::optional<orchestration::Request> OrchestrationDispatcher::run_turn() {
   to_run_.pop_front();
   ++turns_;
   if (places_) hand_completions(id);
+  report_lookup(jobs_.at(id));
   return request(orchestration::RunTurn{std::exchange(jobs_.at(id).task, {})}, {id});
 }
 
@@ -216,8 +193,10 @@ void OrchestrationDispatcher::answer(RequestId id, orchestration::Answer answer,
 void OrchestrationDispatcher::fetched(ProviderResult<OrchestrationBatch> batch, Timestamp now) {
   if (!batch) {
     const Milliseconds rest = search_.fetch_failed(batch.error(), now);
-    logger_.warn("instances cannot be fetched; trying again later",
-                 {{"error", batch.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
+    metrics_.add(metric::kStoreBackoff, {{"kind", "orchestration"}});
+    logger_.warn("instances cannot be fetched; trying again later", {{"worker_id", owner_},
+                                                                     {"error", batch.error().to_string()},
+                                                                     {"retry_after_ms", std::to_string(rest.count())}});
     return;
   }
   const std::size_t suspects_before = suspects_;
@@ -229,8 +208,10 @@ void OrchestrationDispatcher::fetched(ProviderResult<OrchestrationBatch> batch, 
 void OrchestrationDispatcher::awaited(const ProviderResult<bool>& found, Timestamp now) {
   if (found) return search_.awaited();
   const Milliseconds rest = search_.await_failed(found.error(), now);
-  logger_.warn("the store cannot be waited on; trying again later",
-               {{"error", found.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
+  metrics_.add(metric::kStoreBackoff, {{"kind", "orchestration"}});
+  logger_.warn(
+      "the store cannot be waited on; trying again later",
+      {{"worker_id", owner_}, {"error", found.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
 }
 
 // A kept execution is used if it has not fallen behind in a way that cannot be caught up. What is going to end without
@@ -263,9 +244,9 @@ void OrchestrationDispatcher::take_on(OrchestrationItem item, Timestamp now, boo
     }
   }
   item.history.reset();
+  job.basis = without_contents(item);
   if (places_) {
     job.held = held;
-    job.basis = without_contents(item);
     here_[item.instance].job = id;
   }
   job.task.now = now;
@@ -289,88 +270,12 @@ void OrchestrationDispatcher::history_read(JobId id, ProviderResult<StoredHistor
     to_run_.push_back(id);
     return;
   }
-  logger_.warn("a history cannot be read", {{"instance_id", job.instance}, {"error", history.error().to_string()}});
-  if (history.error().kind() == ProviderErrorKind::kLockLost) return finish(id, now);
+  tell(LogLevel::kWarn, job, "a history cannot be read", {"error", history.error().to_string()});
+  if (history.error().kind() == ProviderErrorKind::kLockLost) {
+    metrics_.add(metric::kLocksLost, {{"kind", "orchestration"}});
+    return finish(id, now);
+  }
   give_back_later(id, kRestAfterFailedCommit, history.error().retryable());
-}
-
-void OrchestrationDispatcher::turn_decided(JobId id, TurnDecision decision, Timestamp now) {
-  --turns_;
-  Job& job = jobs_.at(id);
-  job.decision = std::move(decision);
-  if (auto* abandon = std::get_if<Abandon>(&job.decision.action)) {
-    decline(job.completions);
-    return give_back_later(id, abandon->delay, abandon->ignore_attempt);
-  }
-  if (job.overtaken_by && !moves_to_new_lock(job, std::get<TurnCommit>(job.decision.action))) {
-    return start_over(id, now);
-  }
-  to_commit_.push_back(id);
-}
-
-void OrchestrationDispatcher::committed(Outstanding& request, std::vector<ProviderResult<CommitAnswer>> answers,
-                                        Timestamp now) {
-  committing_ = false;
-  for (std::size_t i = 0; i < request.jobs.size(); ++i) {
-    const TurnCommit& commit = (*request.commits)[i];
-    if (answers[i]) {
-      commit_succeeded(request.jobs[i], commit, *answers[i], now);
-    } else {
-      commit_failed(request.jobs[i], commit, answers[i].error(), now);
-    }
-  }
-}
-
-void OrchestrationDispatcher::commit_succeeded(JobId id, const TurnCommit& commit, const CommitAnswer& answer,
-                                               Timestamp now) {
-  Job& job = jobs_.at(id);
-  if (job.decision.report) report(*job.decision.report);
-  for (const EventId activity : commit.cancelled_activities) {
-    effects_.withdrawn.push_back({job.instance, commit.execution_id, activity});
-  }
-  if (answer.more_messages) search_.expect_work();
-  keep(job.instance, std::exchange(job.decision.kept, std::nullopt));
-  if (places_) take_fast_answer(id, commit, answer, now);
-  finish(id, now);
-}
-
-// The commit id makes it safe to repeat a commit whose fate is unknown. Whatever else is wrong, the execution in memory
-// is not the one in the store any more.
-void OrchestrationDispatcher::commit_failed(JobId id, TurnCommit commit, const ProviderError& error, Timestamp now) {
-  Job& job = jobs_.at(id);
-  if (error.retryable() && job.retries < kCommitRetries) {
-    to_commit_again_.emplace(now + kFirstCommitRetry * (1 << job.retries), id);
-    ++job.retries;
-    job.decision.action = std::move(commit);
-    return;
-  }
-  // The commit may have come behind a fetch.
-  if (error.kind() == ProviderErrorKind::kLockLost && moves_to_new_lock(job, commit)) {
-    job.decision.action = std::move(commit);
-    to_commit_.push_back(id);
-    return;
-  }
-  if (error.kind() == ProviderErrorKind::kLockLost && !commit.completed_work.empty()) {
-    // Under a kept lock nobody was sure of it: the instance was deleted, or the lock ran out. The completions go
-    // through their queue.
-    logger_.debug("a kept lock was lost before its turn was committed", {{"instance_id", job.instance}});
-  } else {
-    metrics_.add(metric::kOrchestrationInfrastructureErrors,
-                 {{"orchestration_name", job.decision.report ? job.decision.report->name : ""},
-                  {"error_category", "infrastructure"}});
-    logger_.warn("a turn could not be committed", {{"instance_id", job.instance}, {"error", error.to_string()}});
-  }
-  if (planted(PlantedFault::kFailedCommitKept) && job.decision.kept) {
-    auto given_up = cache_.put(job.instance, *std::exchange(job.decision.kept, std::nullopt));
-    for (KeptExecution& old : given_up) effects_.given_up.push_back(std::move(old));
-  }
-  give_up(std::exchange(job.decision.kept, std::nullopt));
-  decline(job.completions);
-  unreserve(job);
-  if (error.kind() != ProviderErrorKind::kLockLost) return give_back_later(id, kRestAfterFailedCommit, false);
-  // It may be the lock of a completed activity that is lost. Then nobody should have to wait for the instance's.
-  if (commit.completed_work.empty() || job.overtaken_by) return finish(id, now);
-  give_back_later(id, Milliseconds(0), true);
 }
 
 void OrchestrationDispatcher::given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers,
@@ -378,8 +283,8 @@ void OrchestrationDispatcher::given_back(const Outstanding& request, const std::
   for (std::size_t i = 0; i < request.jobs.size(); ++i) {
     // A lock that is gone needs no giving back.
     if (!answers[i] && answers[i].error().kind() != ProviderErrorKind::kLockLost) {
-      logger_.warn("an instance could not be given back; its lock will expire",
-                   {{"instance_id", jobs_.at(request.jobs[i]).instance}, {"error", answers[i].error().to_string()}});
+      tell(LogLevel::kWarn, jobs_.at(request.jobs[i]), "an instance could not be given back; its lock will expire",
+           {"error", answers[i].error().to_string()});
     }
     finish(request.jobs[i], now);
   }
@@ -395,6 +300,7 @@ void OrchestrationDispatcher::renewed(const Outstanding& request, const std::vec
     if (lease.token() != request.tokens[i]) continue;  // fetched anew meanwhile
     if (answers[i]) {
       lease.renewed(*answers[i]);
+      tell(LogLevel::kTrace, job->second, "a lock was renewed");
     } else if (answers[i].error().retryable()) {
       lease.renew_failed(now);
     } else {
@@ -421,7 +327,9 @@ void OrchestrationDispatcher::give_up(std::optional<KeptExecution> kept) {
 void OrchestrationDispatcher::keep(const std::string& instance, std::optional<KeptExecution> execution) {
   if (!execution) return;
   if (!cache_.enabled()) return give_up(std::move(execution));
-  for (KeptExecution& old : cache_.put(instance, std::move(*execution))) effects_.given_up.push_back(std::move(old));
+  auto evicted = cache_.put(instance, std::move(*execution));
+  if (!evicted.empty()) metrics_.add(metric::kCacheEvictions, {}, evicted.size());
+  for (KeptExecution& old : evicted) effects_.given_up.push_back(std::move(old));
 }
 
 void OrchestrationDispatcher::finish(JobId id, Timestamp now) {

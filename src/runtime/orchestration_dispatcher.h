@@ -19,6 +19,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -27,12 +28,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <perdure/provider.h>
 #include <perdure/runtime_options.h>
+#include "runtime/bounded_label.h"
 #include "runtime/instance_cache.h"
 #include "runtime/lease.h"
 #include "runtime/local_work.h"
@@ -78,6 +81,8 @@ class OrchestrationDispatcher {
   }
 
  private:
+  static constexpr Milliseconds kRestAfterFailedCommit{50};
+
   using JobId = std::uint64_t;
   // Where a job stands: nothing was begun for it; its history is being read; its turn has begun; it is given back.
   enum class Phase : std::uint8_t { kQueued, kReading, kTurn, kGivenBack };
@@ -92,11 +97,12 @@ class OrchestrationDispatcher {
     std::string instance;
     bool suspect = false;
     int retries = 0;
+    OrchestrationItem basis{};                           // what the turn starts from, without messages and history
+    std::chrono::steady_clock::time_point decided_at{};  // only if somebody counts
 
     // The fast path
     Phase phase = Phase::kQueued;
     bool held = false;                           // begun under a lock that was kept, which a fetch may take away
-    OrchestrationItem basis{};                   // what the turn starts from, without messages and history
     std::vector<LocalCompletion> completions{};  // what the turn got
     std::size_t reserved = 0;                    // places that its commit may claim
     std::uint64_t joins_fetch = 0;               // of to_join_: fetches from this one on may bring messages for it
@@ -173,8 +179,16 @@ class OrchestrationDispatcher {
     return std::any_of(here_.begin(), here_.end(), [](const auto& entry) { return entry.second.lock.has_value(); });
   }
 
-  void report(const TurnReport& turn) const;
-  void report_end(const TurnReport& turn) const;
+  // Counting and logging: orchestration_reports.cpp
+  void report_lookup(const Job& job) const;
+  void report_committed(const Job& job);
+  void report_counts(const TurnReport* turn, const TurnCounts& counts);
+  void report_start(const TurnReport& turn);
+  void report_end(const TurnReport& turn);
+  void report_failure(const TurnReport& turn, std::string_view name, std::string_view version) const;
+  void report_lost(const Job& job, const ProviderError& error, bool kept_lock) const;
+  void report_cache() const;
+  void tell(LogLevel level, const Job& job, std::string_view message, const LogField& more = {}) const;
 
   // Options
   std::string owner_;
@@ -186,6 +200,9 @@ class OrchestrationDispatcher {
   Milliseconds long_poll_;
   Logger logger_;
   Metrics metrics_;
+  BoundedLabel names_;  // of orchestrations
+  BoundedLabel versions_;
+  BoundedLabel activities_;
   RandomIds ids_;
   std::shared_ptr<WorkPlaces> places_;  // null: without the fast path
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <perdure/engine_metrics.h>
 #include "runtime/orchestration_dispatcher.h"
 
 namespace perdure::runtime {
@@ -94,7 +95,9 @@ void OrchestrationDispatcher::take_fast_answer(JobId id, const TurnCommit& commi
     const bool consumed = std::find(commit.completed_work.begin(), commit.completed_work.end(), completion.work) !=
                           commit.completed_work.end();
     effects_.verdicts.push_back({completion.run, consumed});
+    if (consumed) metrics_.add(metric::kFastPathCompletions);
   }
+  if (!answer.claimed.empty()) metrics_.add(metric::kFastPathClaims, {}, answer.claimed.size());
   for (const EventId withdrawn : commit.cancelled_activities) {
     here.running.erase({commit.execution_id, withdrawn});
     std::erase_if(here.pending, [&](const LocalCompletion& completion) {

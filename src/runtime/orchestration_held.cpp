@@ -142,7 +142,8 @@ void OrchestrationDispatcher::let_go(const KeptLock& lock) {
   jobs_.emplace(id, Job{.lease = Lease(lock.item.token, lock.item.locked_until, lock_timeout_),
                         .task = {},
                         .decision = {},
-                        .instance = lock.item.instance});
+                        .instance = lock.item.instance,
+                        .basis = lock.item});
   give_back_later(id, Milliseconds(0), true);
 }
 

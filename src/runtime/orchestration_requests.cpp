@@ -19,7 +19,7 @@ Answer perform(const ProviderCalls& calls, const TurnProcessor& processor, Reque
         } else if constexpr (std::is_same_v<Body, ReadHistory>) {
           return calls.one("read", [&] { return store.read_history(request.token, request.after); });
         } else if constexpr (std::is_same_v<Body, RunTurn>) {
-          return processor.process(std::move(request.task));
+          return calls.timed(metric::kTurnDuration, [&] { return processor.process(std::move(request.task)); });
         } else if constexpr (std::is_same_v<Body, Commit>) {
           return calls.batch("ack_orchestration_item", request.commits->size(),
                              [&] { return store.ack_orchestration_items(*request.commits); });

@@ -1,7 +1,8 @@
 // ProviderCalls: a store as a node calls it. What a provider throws, and answers of the wrong length, become errors;
-// each call is timed and its errors are counted.
+// each call is timed, and its errors and its elements are counted.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -11,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <perdure/metrics.h>
+#include <perdure/engine_metrics.h>
 #include <perdure/provider.h>
 #include <perdure/provider_error.h>
 
@@ -29,11 +30,16 @@ class ProviderCalls {
   auto one(std::string_view operation, Call call) const -> decltype(call()) {
     const auto begin = start();
     auto answer = guarded(call, [](const ProviderError& error) { return decltype(call())(error); });
-    finish(operation, begin, answer ? nullptr : &answer.error());
+    finish(operation, begin, !answer);
+    if (answer) {
+      if constexpr (requires { answer->items.size(); }) count_elements(operation, answer->items.size());
+    } else {
+      count_error(operation, answer.error());
+    }
     return answer;
   }
 
-  // A call with an outcome for each of `expected` elements. It counts as failed if the first one did.
+  // A call with an outcome for each of `expected` elements. It counts as failed if they all did.
   template <class Call>
   auto batch(std::string_view operation, std::size_t expected, Call call) const -> decltype(call()) {
     using Answers = decltype(call());
@@ -44,8 +50,22 @@ class ProviderCalls {
       answers = all({ProviderErrorKind::kStoreFailed, "the provider answered " + std::to_string(answers.size()) +
                                                           " outcomes for " + std::to_string(expected) + " elements"});
     }
-    finish(operation, begin, answers.empty() || answers.front() ? nullptr : &answers.front().error());
+    const auto failed = [](const auto& each) { return !each; };
+    finish(operation, begin, !answers.empty() && std::all_of(answers.begin(), answers.end(), failed));
+    count_elements(operation, expected);
+    for (const auto& each : answers) {
+      if (!each) count_error(operation, each.error());
+    }
     return answers;
+  }
+
+  // Something else that takes time.
+  template <class Call>
+  auto timed(const MetricId& histogram, Call call) const -> decltype(call()) {
+    const auto begin = start();
+    auto result = call();
+    if (metrics_.enabled()) metrics_.observe(histogram, {}, seconds_since(begin));
+    return result;
   }
 
  private:
@@ -62,14 +82,19 @@ class ProviderCalls {
     }
   }
   [[nodiscard]] Time start() const { return metrics_.enabled() ? std::chrono::steady_clock::now() : Time(); }
-  void finish(std::string_view operation, Time begin, const ProviderError* error) const {
+  [[nodiscard]] static double seconds_since(Time begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  void finish(std::string_view operation, Time begin, bool failed) const {
     if (!metrics_.enabled()) return;
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     metrics_.observe(metric::kProviderOperationDuration,
-                     {{"operation", operation}, {"status", error ? "error" : "success"}}, seconds.count());
-    if (error) {
-      metrics_.add(metric::kProviderErrors, {{"operation", operation}, {"error_type", to_string(error->kind())}});
-    }
+                     {{"operation", operation}, {"status", failed ? "error" : "success"}}, seconds_since(begin));
+  }
+  void count_elements(std::string_view operation, std::size_t count) const {
+    if (count > 0) metrics_.observe(metric::kProviderBatchSize, {{"operation", operation}}, static_cast<double>(count));
+  }
+  void count_error(std::string_view operation, const ProviderError& error) const {
+    metrics_.add(metric::kProviderErrors, {{"operation", operation}, {"error_type", to_string(error.kind())}});
   }
 
   std::shared_ptr<Provider> store_;

@@ -1,6 +1,7 @@
 // TraceLog: what an orchestration traces goes to the log, with its name and place.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,19 +14,22 @@ namespace perdure::runtime {
 
 class TraceLog final : public TraceSink {
  public:
-  TraceLog(const Logger& logger, const OrchestrationItem& item, ExecutionId execution, std::string name)
+  TraceLog(const Logger& logger, const OrchestrationItem& item, ExecutionId execution, std::string name,
+           const std::optional<SemanticVersion>& version, const std::string& node)
       : logger_(logger),
         item_(item),
         execution_(std::to_string(execution)),
         name_(std::move(name)),
-        version_(item.metadata && item.metadata->version ? item.metadata->version->to_string() : "") {}
+        version_(version ? version->to_string() : ""),
+        node_(node) {}
 
   void trace(LogLevel level, std::string_view message) noexcept override {
     logger_.log(level, message,
                 {{"instance_id", item_.instance},
                  {"execution_id", execution_},
                  {"orchestration_name", name_},
-                 {"orchestration_version", version_}});
+                 {"orchestration_version", version_},
+                 {"worker_id", node_}});
   }
 
  private:
@@ -33,7 +37,8 @@ class TraceLog final : public TraceSink {
   const OrchestrationItem& item_;
   std::string execution_;
   std::string name_;
-  std::string version_;  // unknown in the first turn
+  std::string version_;
+  const std::string& node_;
 };
 
 }  // namespace perdure::runtime

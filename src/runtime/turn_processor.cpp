@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include <perdure/engine_metrics.h>
 #include "model/decode_error.h"
 #include "model/event_codec.h"
 #include "model/message_codec.h"
@@ -102,8 +103,9 @@ struct TurnProcessor::Turn {
   bool poisoned = false;
 };
 
-TurnProcessor::TurnProcessor(const RuntimeOptions& options, std::shared_ptr<TurnExecutor> executor)
-    : max_attempts_(options.max_attempts),
+TurnProcessor::TurnProcessor(const RuntimeOptions& options, std::shared_ptr<TurnExecutor> executor, std::string node)
+    : node_(std::move(node)),
+      max_attempts_(options.max_attempts),
       backoff_(options.unregistered_backoff),
       pin_(options.engine_version),
       supported_(options.supported_replay_versions),
@@ -122,7 +124,7 @@ TurnDecision TurnProcessor::process(TurnTask task) const noexcept {
     return decide(turn);
   } catch (const std::exception& error) {
     logger_.error("a turn failed inside the engine; the instance is given back",
-                  {{"instance_id", instance}, {"error", error.what()}});
+                  {{"instance_id", instance}, {"worker_id", node_}, {"error", error.what()}});
     return {
         .action = Abandon{.token = token, .delay = kRestOfUnusable, .ignore_attempt = false}, .kept = {}, .report = {}};
   }
@@ -201,7 +203,7 @@ TurnDecision TurnProcessor::run(Turn& turn) const {
   }
   kept->last_turn_at = turn.task.now;
   std::vector<LockToken> completed_work = add_completions(turn);
-  TraceLog traces(traces_, item, turn.execution, turn.name());
+  TraceLog traces(traces_, item, turn.execution, turn.name(), kept->code->code_version(), node_);
   const TurnOutcome outcome = kept->code->run_turn(
       {.now = turn.task.now, .entropy = turn.task.entropy, .messages = turn.messages.messages, .traces = &traces});
   log_ignored(turn, outcome.ignored);
@@ -249,12 +251,14 @@ TurnDecision TurnProcessor::commit(Turn& turn, const TurnOutcome& outcome) const
         .turns = outcome.events.back().turn,
         .events = outcome.events.back().id,
         .began = started != nullptr,
-        .has_parent = started && started->parent.has_value(),
+        .has_parent = started ? started->parent.has_value() : item.metadata && item.metadata->parent.has_value(),
+        .registered = turn.task.kept.has_value(),
         .poisoned = turn.poisoned,
         .status = outcome.status,
         .error = outcome.error,
     };
   }
+  if (metrics_.enabled()) decision.counts = count_turn(outcome, turn.task.now);
   decision.action = std::move(commit);
   return decision;
 }
@@ -269,8 +273,10 @@ TurnDecision TurnProcessor::without_handler(Turn& turn, const NotRegistered& mis
   metrics_.add(metric::kUnregisteredBackoff, {{"kind", "orchestration"}});
   logger_.warn("no handler is registered for the orchestration; the instance is given back",
                {{"instance_id", turn.item().instance},
+                {"execution_id", std::to_string(turn.execution)},
                 {"orchestration_name", missing.name},
                 {"orchestration_version", to_text(missing.version)},
+                {"worker_id", node_},
                 {"attempt_count", std::to_string(attempt)},
                 {"max_attempts", std::to_string(max_attempts_)},
                 {"remaining_attempts", std::to_string(max_attempts_ - attempt)},
@@ -410,10 +416,11 @@ void TurnProcessor::warn(const Turn& turn, std::string_view message, std::string
   const std::string execution = std::to_string(turn.execution);
   const std::string attempts = std::to_string(turn.item().attempt_count);
   const std::string name = turn.name();
-  std::vector<LogField> fields{{"instance_id", turn.item().instance},
-                               {"execution_id", execution},
-                               {"orchestration_name", name},
-                               {"attempt_count", attempts}};
+  const auto& metadata = turn.item().metadata;
+  const std::string version = metadata && metadata->version ? metadata->version->to_string() : "";
+  std::vector<LogField> fields{
+      {"instance_id", turn.item().instance}, {"execution_id", execution}, {"orchestration_name", name},
+      {"orchestration_version", version},    {"worker_id", node_},        {"attempt_count", attempts}};
   if (!key.empty()) fields.push_back({key, value});
   logger_.log(LogLevel::kWarn, message, fields);
 }

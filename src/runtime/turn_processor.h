@@ -21,6 +21,7 @@
 #include "replay/turn_executor.h"
 #include "runtime/instance_cache.h"
 #include "runtime/local_work.h"
+#include "runtime/turn_counts.h"
 
 namespace perdure::runtime {
 
@@ -49,7 +50,8 @@ struct TurnReport {
   EventId events = 0;
   bool began = false;  // the first turn of the execution
   bool has_parent = false;
-  bool poisoned = false;  // tried too often
+  bool registered = false;  // the code of this node ran
+  bool poisoned = false;    // tried too often
   ExecutionStatus status = ExecutionStatus::kRunning;
   std::optional<ErrorDetails> error;
 };
@@ -58,11 +60,13 @@ struct TurnDecision {
   std::variant<TurnCommit, Abandon> action;
   std::optional<KeptExecution> kept;  // to keep, if the action is a commit and succeeds
   std::optional<TurnReport> report;   // of a commit that is a turn, not a dropped batch
+  TurnCounts counts{};                // only if somebody counts
 };
 
 class TurnProcessor {
  public:
-  TurnProcessor(const RuntimeOptions& options, std::shared_ptr<TurnExecutor> executor);
+  // `node` is this one's id, for the log.
+  TurnProcessor(const RuntimeOptions& options, std::shared_ptr<TurnExecutor> executor, std::string node = {});
 
   // Any number of threads at once, each with another instance. User code runs in here. Throws nothing: what goes wrong
   // in the engine itself gives the instance back.
@@ -93,6 +97,7 @@ class TurnProcessor {
   void log_ignored(const Turn& turn, const std::vector<IgnoredMessage>& ignored) const;
   void warn(const Turn& turn, std::string_view message, std::string_view key = {}, const std::string& value = {}) const;
 
+  std::string node_;
   std::uint32_t max_attempts_;
   UnregisteredBackoff backoff_;
   std::optional<SemanticVersion> pin_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <perdure/engine_metrics.h>
 #include "model/check.h"
 #include "model/message_codec.h"
 
@@ -120,13 +121,18 @@ void WorkerDispatcher::check_deadlines(Timestamp now) {
   for (auto& [id, run] : runs_) {
     const ActivityTimeouts& limits = run.record.timeouts;
     if (run.deadline && *run.deadline <= now) {
+      report_timeout(run, "start_to_close");
       time_out(id, run, "did not end within " + in_milliseconds(limits.start_to_close) + " of its start", now);
     } else if (run.silent_at && *run.silent_at <= now) {
+      report_timeout(run, "heartbeat");
       time_out(id, run, "sent no heartbeat for " + in_milliseconds(limits.heartbeat), now);
     }
     if (run.offer_at && *run.offer_at <= now) offer(id, run);
     // The store could not be asked in time whether the lock still holds, so it does not.
-    if (!run.lease.lost() && !run.settled && run.lease.until() <= now) lose(id, run, now);
+    if (!run.lease.lost() && !run.settled && run.lease.until() <= now) {
+      metrics_.add(metric::kLocksLost, {{"kind", "activity"}});
+      lose(id, run, now);
+    }
     if (!renewing_ && !run.settled) check_at_ = std::min(check_at_, std::max(run.lease.renew_at(), now));
     if (!run.settled && !run.lease.lost()) check_at_ = std::min(check_at_, run.lease.until());
     if (run.deadline) check_at_ = std::min(check_at_, *run.deadline);
@@ -294,7 +300,8 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
     keeping_up_ = false;
     const auto& count = std::get<ProviderResult<std::size_t>>(answer);
     if (!count) {
-      logger_.warn("old sessions could not be swept up; trying again later", {{"error", count.error().to_string()}});
+      logger_.warn("old sessions could not be swept up; trying again later",
+                   {{"worker_id", owner_}, {"error", count.error().to_string()}});
     }
   } else if (is_request_for<worker::ReadGauges>(request.kind)) {
     keeping_up_ = false;

@@ -19,16 +19,19 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <perdure/runtime_options.h>
+#include "runtime/bounded_label.h"
 #include "runtime/lease.h"
 #include "runtime/local_work.h"
 #include "runtime/work_places.h"
@@ -92,17 +95,20 @@ class WorkerDispatcher {
     MessageRecord record;  // without its body
     std::uint32_t attempt = 1;
     Timestamp started_at{};
-    std::optional<Timestamp> deadline;           // start-to-close
-    std::optional<Timestamp> silent_at;          // when it will have been silent for too long
-    std::optional<Timestamp> replace_thread_at;  // told to stop, and given this much time
-    bool starting = false;                       // handed over, and not known to have arrived
-    bool stop_wanted = false;                    // to be told once it has arrived
-    bool returned = true;                        // no thread is occupied
-    bool wanted = false;                         // the outcome is still to come, and somebody waits for it
-    bool settled = false;                        // the store knows what there is to know
-    bool claimed = false;                        // by a commit here, and the outcome is still to be offered
-    bool offered = false;                        // the verdict is still to come
-    std::optional<Timestamp> offer_at{};         // at the latest; earlier if its thread is back
+    std::string orchestration{};                    // who scheduled it, once that is known
+    std::optional<SemanticVersion> version{};       // of that
+    const MetricId* counted_when_stored = nullptr;  // how it ended without having run
+    std::optional<Timestamp> deadline;              // start-to-close
+    std::optional<Timestamp> silent_at;             // when it will have been silent for too long
+    std::optional<Timestamp> replace_thread_at;     // told to stop, and given this much time
+    bool starting = false;                          // handed over, and not known to have arrived
+    bool stop_wanted = false;                       // to be told once it has arrived
+    bool returned = true;                           // no thread is occupied
+    bool wanted = false;                            // the outcome is still to come, and somebody waits for it
+    bool settled = false;                           // the store knows what there is to know
+    bool claimed = false;                           // by a commit here, and the outcome is still to be offered
+    bool offered = false;                           // the verdict is still to come
+    std::optional<Timestamp> offer_at{};            // at the latest; earlier if its thread is back
     int retries = 0;
     std::optional<WorkAck> ack;  // to be sent, or sent and to be sent again
     Payload progress;            // of its latest heartbeat, or what the attempt before left
@@ -171,7 +177,16 @@ class WorkerDispatcher {
   [[nodiscard]] bool renews_sessions() const noexcept { return !draining_ || !runs_.empty(); }
   // A node without a name of its own cannot take its sessions up again, so it leaves them to the others.
   [[nodiscard]] bool gives_up_sessions() const noexcept { return draining_ && holds_sessions_ && !keeps_sessions_; }
-  void report(const Run& run, std::string_view outcome, Timestamp now) const;
+
+  // Counting and logging: worker_reports.cpp
+  void report_start(const Run& run, Timestamp scheduled_at, Timestamp now);
+  void report(const Run& run, std::string_view outcome, Timestamp now, std::size_t result_bytes = 0);
+  void report_stored(const Run& run);
+  void report_timeout(const Run& run, std::string_view timeout);
+  void report_unregistered(const Run& run, Milliseconds delay);
+  void report_backoff(std::string_view message, const ProviderError& error, Milliseconds rest) const;
+  [[nodiscard]] std::string_view name_label(const Run& run);
+  void tell(LogLevel level, const Run& run, std::string_view message, std::initializer_list<LogField> more = {}) const;
   void warn(const Run& run, std::string_view message, std::string_view key, const std::string& value) const;
 
   // Options
@@ -195,6 +210,8 @@ class WorkerDispatcher {
   bool keeps_sessions_;  // from one process to the next
   Logger logger_;
   Metrics metrics_;
+  BoundedLabel names_;
+  BoundedLabel tags_;
 
   WorkSearch search_;
   std::map<RunId, Run> runs_;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include <perdure/engine_metrics.h>
 #include "providers/times.h"
 #include "runtime/worker_dispatcher.h"
 
@@ -49,6 +50,7 @@ void WorkerDispatcher::beaten(const Outstanding& request, const std::vector<Prov
                               Timestamp now) {
   beating_ = false;
   for (std::size_t i = 0; i < request.runs.size(); ++i) {
+    if (answers[i]) metrics_.add(metric::kActivityHeartbeats);
     const auto found = runs_.find(request.runs[i]);
     if (found == runs_.end()) continue;
     Run& run = found->second;
@@ -92,7 +94,7 @@ void WorkerDispatcher::sessions_renewed(const ProviderResult<std::size_t>& count
   if (!count) {
     logger_.warn(given_up ? "sessions could not be given up; other nodes get them when their locks end"
                           : "sessions could not be renewed; trying again soon",
-                 {{"error", count.error().to_string()}});
+                 {{"worker_id", owner_}, {"error", count.error().to_string()}});
     if (!given_up) sessions_at_ = shifted(now, std::max(session_timeout_ / 16, Milliseconds(1)));
     return;
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <perdure/engine_metrics.h>
 #include "model/decode_error.h"
 #include "model/message_codec.h"
 #include "model/planted_fault.h"
@@ -25,9 +26,7 @@ constexpr int kMaxAckDoublings = 7;
 void WorkerDispatcher::fetched(ProviderResult<WorkBatch> batch, Timestamp now) {
   if (!batch) {
     const Milliseconds rest = search_.fetch_failed(batch.error(), now);
-    logger_.warn("activities cannot be fetched; trying again later",
-                 {{"error", batch.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
-    return;
+    return report_backoff("activities cannot be fetched; trying again later", batch.error(), rest);
   }
   const std::size_t suspects_before = suspect_runs_.size();
   const std::size_t items = batch->items.size();
@@ -40,8 +39,7 @@ void WorkerDispatcher::fetched(ProviderResult<WorkBatch> batch, Timestamp now) {
 void WorkerDispatcher::awaited(const ProviderResult<bool>& found, Timestamp now) {
   if (found) return search_.awaited();
   const Milliseconds rest = search_.await_failed(found.error(), now);
-  logger_.warn("the store cannot be waited on; trying again later",
-               {{"error", found.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
+  report_backoff("the store cannot be waited on; trying again later", found.error(), rest);
 }
 
 void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
@@ -68,7 +66,7 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
   if (draining_) return give_back_later(id, Milliseconds(0), true);
   run.progress = std::move(item.heartbeat_details);
   if (item.attempt_count > max_attempts_) {
-    metrics_.add(metric::kActivityPoison);
+    run.counted_when_stored = &metric::kActivityPoison;
     warn(run, "the activity was fetched too often without an outcome; it ends as poison", "max_attempts",
          std::to_string(max_attempts_));
     return fail(
@@ -77,6 +75,7 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
   }
   if (item.expired) {
     const auto& limit = run.record.timeouts.schedule_to_start;
+    run.counted_when_stored = &metric::kActivityTimeouts;
     return fail(id, ApplicationError{ApplicationErrorKind::kTimedOut,
                                      "activity '" + run.record.name + "' was not started by any worker within " +
                                          std::to_string(limit ? limit->count() : 0) +
@@ -89,8 +88,8 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
     if (auto* activity = std::get_if<messages::ExecuteActivity>(&message)) {
       return begin(id, item, std::move(*activity), now);
     }
-    logger_.error("a message that is no activity was in the worker queue",
-                  {{"instance_id", run.record.instance}, {"kind", kind_name(message)}});
+    tell(LogLevel::kError, run, "a message that is no activity was in the worker queue",
+         {{"kind", kind_name(message)}});
   } catch (const DecodeError& error) {
     warn(run, "an activity cannot be decoded; it is given back", "error", error.what());
   }
@@ -99,20 +98,15 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
 
 void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now) {
   Run& run = runs_.at(id);
+  run.orchestration = activity.orchestration_name;
+  run.version = activity.orchestration_version;
   auto handler = resolve_(activity.name);
   if (!handler) {
     const Milliseconds delay = backoff_.after(item.attempt_count);
-    metrics_.add(metric::kUnregisteredBackoff, {{"kind", "activity"}});
-    metrics_.add(metric::kActivityConfigurationErrors, {{"activity_name", activity.name}});
-    logger_.warn("no handler is registered for the activity; it is given back",
-                 {{"instance_id", run.record.instance},
-                  {"activity_name", activity.name},
-                  {"attempt_count", std::to_string(item.attempt_count)},
-                  {"max_attempts", std::to_string(max_attempts_)},
-                  {"remaining_attempts", std::to_string(max_attempts_ - item.attempt_count)},
-                  {"backoff_ms", std::to_string(delay.count())}});
+    report_unregistered(run, delay);
     return give_back_later(id, delay, false);
   }
+  report_start(run, item.scheduled_at, now);
   run.wanted = true;
   run.returned = false;
   ++threads_;
@@ -153,7 +147,7 @@ void WorkerDispatcher::ended(RunId id, ActivityOutcome outcome, Timestamp now) {
   if (!run.wanted) return;
   offer_when_returned(run, now);
   const bool too_long = outcome && *outcome && (*outcome)->size() > max_payload_bytes_;
-  report(run, outcome && !too_long ? "success" : "app_error", now);
+  report(run, outcome && !too_long ? "success" : "app_error", now, outcome && *outcome ? (*outcome)->size() : 0);
   if (!outcome) return fail(id, outcome.error());
   if (too_long) {
     return fail(id, ApplicationError{ApplicationErrorKind::kLimitExceeded,
@@ -211,22 +205,24 @@ void WorkerDispatcher::acknowledged(const Outstanding& request, const std::vecto
     const RunId id = request.runs[i];
     Run& run = runs_.at(id);
     if (answers[i]) {
+      report_stored(run);
       settle(id);
       continue;
     }
     const ProviderError& error = answers[i].error();
     if (error.kind() == ProviderErrorKind::kLockLost) {
       // Cancelled, or taken over by another worker: nobody waits for this result.
-      logger_.debug("a late result is dropped",
-                    {{"instance_id", run.record.instance}, {"activity_name", run.record.name}});
+      if (!run.lease.lost()) metrics_.add(metric::kLocksLost, {{"kind", "activity"}});
+      tell(LogLevel::kDebug, run, "a late result is dropped");
       settle(id);
     } else if (planted(PlantedFault::kAckForgottenAfterError)) {
       settle(id);
     } else if (error.retryable() && !run.lease.lost()) {
       const Milliseconds delay = kFirstAckRetry * (1 << std::min(run.retries++, kMaxAckDoublings));
       to_ack_again_.emplace(now + delay, id);
+      metrics_.add(metric::kStoreRetries, {{"operation", "ack_work_item"}});
     } else {
-      metrics_.add(metric::kActivityInfrastructureErrors, {{"activity_name", run.record.name}});
+      metrics_.add(metric::kActivityInfrastructureErrors, {{"activity_name", name_label(run)}});
       warn(run, "the outcome of an activity could not be stored; it will run again", "error", error.to_string());
       run.ack.reset();
       give_back_later(id, kRestAfterFailedAck, false);
@@ -267,9 +263,11 @@ void WorkerDispatcher::renewed(const Outstanding& request, const std::vector<Pro
 void WorkerDispatcher::extended(RunId id, Run& run, const ProviderResult<Timestamp>& until, Timestamp now) {
   if (until) {
     run.lease.renewed(*until);
+    tell(LogLevel::kTrace, run, "a lock was renewed");
   } else if (until.error().retryable()) {
     run.lease.renew_failed(now);  // the lock holds until it ends, and the work goes on
   } else {
+    if (!run.lease.lost()) metrics_.add(metric::kLocksLost, {{"kind", "activity"}});
     lose(id, run, now);
   }
 }
@@ -297,8 +295,7 @@ void WorkerDispatcher::lose(RunId id, Run& run, Timestamp now) {
     settle(id);
     return;
   }
-  logger_.info("an activity is told to stop: its result is no longer wanted",
-               {{"instance_id", run.record.instance}, {"activity_name", run.record.name}});
+  tell(LogLevel::kInfo, run, "an activity is told to stop: its result is no longer wanted");
   report(run, "cancelled", now);
   stop(id, run, now);
   settle(id);
@@ -350,6 +347,7 @@ void WorkerDispatcher::stop_all(Timestamp now) {
   drain();
   for (auto& [id, run] : runs_) {
     if (!run.wanted) continue;
+    report(run, "abandoned", now);
     stop(id, run, now);
     give_back_later(id, Milliseconds(0), !planted(PlantedFault::kDrainCountsAttempts));
   }
@@ -390,34 +388,6 @@ std::vector<std::string> WorkerDispatcher::running_names() const {
     if (!run.returned) names.push_back(run.record.name);
   }
   return names;
-}
-
-// ---- telling -------------------------------------------------------------------------------------------------------
-
-void WorkerDispatcher::report(const Run& run, std::string_view outcome, Timestamp now) const {
-  const std::string_view tag = run.record.tag ? std::string_view(*run.record.tag) : "default";
-  const std::string retries = std::to_string(run.attempt - 1);
-  metrics_.add(metric::kActivityExecutions,
-               {{"activity_name", run.record.name}, {"outcome", outcome}, {"retry_attempt", retries}, {"tag", tag}});
-  metrics_.observe(metric::kActivityDuration, {{"activity_name", run.record.name}, {"outcome", outcome}, {"tag", tag}},
-                   static_cast<double>((now - run.started_at).count()) / 1'000.0);
-}
-
-void WorkerDispatcher::warn(const Run& run, std::string_view message, std::string_view key,
-                            const std::string& value) const {
-  logger_.warn(message, {{"instance_id", run.record.instance},
-                         {"activity_name", run.record.name},
-                         {"activity_id", std::to_string(run.record.activity_id)},
-                         {"attempt_count", std::to_string(run.attempt)},
-                         {key, value}});
-}
-
-void WorkerDispatcher::gauges_read(const worker::Gauges& gauges) const {
-  if (gauges.system) metrics_.set(metric::kActiveOrchestrations, {}, static_cast<double>(gauges.system->running));
-  if (gauges.queues) {
-    metrics_.set(metric::kOrchestratorQueueDepth, {}, static_cast<double>(gauges.queues->messages));
-    metrics_.set(metric::kWorkerQueueDepth, {}, static_cast<double>(gauges.queues->activities));
-  }
 }
 
 }  // namespace perdure::runtime

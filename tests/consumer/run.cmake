@@ -22,6 +22,10 @@ if(HOW STREQUAL "pkg_config")
     OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${flags}")
   run(${CXX} -std=c++20 ${CXX_FLAGS} ${SOURCE}/postgres.cpp -o ${BINARY}/postgres_consumer ${flags})
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs perdure-prometheus perdure-spdlog
+    OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  run(${CXX} -std=c++20 ${CXX_FLAGS} ${SOURCE}/observe.cpp -o ${BINARY}/observe_consumer ${flags})
   set(ENV{LD_LIBRARY_PATH} ${PREFIX}/${LIBDIR})  # for BUILD_SHARED_LIBS
 else()
   set(arguments -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_FLAGS=${CXX_FLAGS} -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
@@ -46,9 +50,13 @@ if(position EQUAL -1)
   message(FATAL_ERROR "the consumer did not print version ${VERSION}")
 endif()
 
-if(NOT HOW STREQUAL "add_subdirectory")  # where the store is off unless somebody asks for it
+if(NOT HOW STREQUAL "add_subdirectory")  # where the components are off unless somebody asks for them
   execute_process(COMMAND ${BINARY}/postgres_consumer OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
   if(NOT output MATCHES "postgres: .*check that the server runs")
     message(FATAL_ERROR "the consumer of perdure::postgres printed: ${output}")
+  endif()
+  execute_process(COMMAND ${BINARY}/observe_consumer OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT output MATCHES "prometheus: listens.*spdlog: .*needs a logger")
+    message(FATAL_ERROR "the consumer of perdure::prometheus and perdure::spdlog printed: ${output}")
   endif()
 endif()

@@ -67,11 +67,11 @@ TEST(JsonStringTest, EscapesAreRead) {
 }
 
 TEST(JsonStringTest, EverythingElseIsRefused) {
-  EXPECT_EQ(error_of([] { return string_from_json("12"); }), "expected a JSON string, got: 12");
+  EXPECT_EQ(error_of([] { return string_from_json("12"); }), "expected a JSON string, got a number of 2 bytes");
   EXPECT_EQ(error_of([] { return string_from_json(""); }), "expected a JSON string, got nothing");
-  EXPECT_EQ(error_of([] { return string_from_json("null"); }), "expected a JSON string, got: null");
+  EXPECT_EQ(error_of([] { return string_from_json("null"); }), "expected a JSON string, got null of 4 bytes");
   EXPECT_EQ(error_of([] { return string_from_json(std::string(1000, '[')); }),
-            "expected a JSON string, got: " + std::string(40, '[') + "… (1000 bytes)");
+            "expected a JSON string, got an array of 1000 bytes");
   for (const char* json : {"\"", "x\"", "\"x", "'x'", "\"a\"b\"", "\"a\",\"b\"", "\"\\\"", "\"\\x\"", "\"\\u12\"",
                            "\"\\ud83d\"", "\"a\nb\"", "[\"a\"]", "\"a\" \"b\"", "\xef\xbb\xbf\"a\""}) {
     EXPECT_THAT(error_of([&] { return string_from_json(json); }), StartsWith("expected a JSON string")) << json;
@@ -93,10 +93,10 @@ TEST(JsonIntegerTest, LimitsComeBack) {
 
 TEST(JsonIntegerTest, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(error_of([] { return int64_from_json("9223372036854775808"); }),
-            "expected a JSON integer from -9223372036854775808 to 9223372036854775807, got: 9223372036854775808");
+            "expected a JSON integer from -9223372036854775808 to 9223372036854775807, got a number of 19 bytes");
   EXPECT_THAT(error_of([] { return int64_from_json("-9223372036854775809"); }), HasSubstr("from -92"));
   EXPECT_EQ(error_of([] { return uint64_from_json("-1"); }),
-            "expected a JSON integer from 0 to 18446744073709551615, got: -1");
+            "expected a JSON integer from 0 to 18446744073709551615, got a number of 2 bytes");
   EXPECT_THAT(error_of([] { return uint64_from_json("18446744073709551616"); }), HasSubstr("from 0 to"));
 }
 
@@ -140,7 +140,7 @@ TEST(JsonDoubleTest, WhatJsonDoesNotHaveIsRefused) {
     EXPECT_THAT(error_of([&] { return double_from_json(json); }), StartsWith("expected a JSON number, got")) << json;
   }
   EXPECT_EQ(error_of([] { return double_from_json("1e999"); }),
-            "expected a JSON number within the range of a double, got: 1e999");
+            "expected a JSON number within the range of a double, got a number of 5 bytes");
 }
 
 TEST(JsonDoubleTest, EveryJsonNumberIsRead) {

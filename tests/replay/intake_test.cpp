@@ -148,7 +148,7 @@ TEST(Intake, ExternalEventsAndQueueMessagesAreNeverDuplicates) {
   EXPECT_THAT(lines_of(outcome.events),
               ElementsAre("7 ExternalEvent 'w' data=1", "8 ExternalEvent 'w' data=1",
                           "9 QueueEventDelivered 'q' data=1", "10 QueueEventDelivered 'q' data=1"));
-  EXPECT_THAT(ignored_by(outcome), ElementsAre("ExternalEvent 'w' data=1: nobody waits for an event of that name"));
+  EXPECT_THAT(ignored_by(outcome), ElementsAre("ExternalEvent 'w': nobody waits for an event of that name"));
 }
 
 // ---- messages that no history explains -----------------------------------------------------------------------------

@@ -83,7 +83,7 @@ check_sources() {
 
       if ((is_pure || layer == "check") && name ~ /^(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier)$/)
         broken(FNR, "includes " target "; src/" layer " starts no thread and waits for none: threads belong to src/runtime")
-      if (is_pure && name ~ /^perdure\/(log|metrics)\.h$/)
+      if (is_pure && name ~ /^perdure\/(log|metrics|engine_metrics)\.h$/)
         broken(FNR, "includes " target "; src/" layer " is pure: its caller logs and counts")
     }
 
@@ -257,6 +257,7 @@ self_test() {
     done
     expect_broken $file '#include <perdure/log.h>' 'is pure'
     expect_broken $file '#include <perdure/metrics.h>' 'is pure'
+    expect_broken $file '#include <perdure/engine_metrics.h>' 'is pure'
     expect_broken $file 'auto now = std::chrono::system_clock::now();' 'reads the clock'
     expect_broken $file 'std::random_device device;' 'reads the clock'
   done

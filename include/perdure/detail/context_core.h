@@ -57,6 +57,10 @@ class ContextCore {
   [[nodiscard]] Rank next_rank() noexcept { return {current_event_, ++sequence_}; }
   [[nodiscard]] ReadyQueue& ready() noexcept { return ready_; }
   void count_frame(std::ptrdiff_t bytes) noexcept { frame_bytes_ += bytes; }
+  // A RetryPolicy has scheduled another attempt.
+  void count_retry(const std::string& activity) {
+    if (!is_replaying() && !inert()) retried_.push_back(activity);
+  }
 
  protected:
   ContextCore() = default;
@@ -80,6 +84,7 @@ class ContextCore {
   std::uint32_t sequence_ = 0;
   std::ptrdiff_t frame_bytes_ = 0;
   ReadyQueue ready_;
+  std::vector<std::string> retried_;  // names of activities, in this turn
 };
 
 // The core of a context or future that is used now; throws MisuseError when it is not the running instance.

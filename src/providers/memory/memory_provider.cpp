@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include <perdure/engine_metrics.h>
 #include "providers/history_damage.h"
 #include "providers/memory/commit.h"
 #include "providers/memory/instance_queue.h"
@@ -109,7 +110,7 @@ void MemoryProvider::report(const std::vector<DroppedMessage>& dropped) const {
     const std::string kind = std::to_string(static_cast<unsigned>(message.record.kind));
     const std::string position = std::to_string(message.id);
     logger_.warn("dropped a message for an instance that does not exist",
-                 {{"instance", message.record.instance}, {"message_kind", kind}, {"position", position}});
+                 {{"instance_id", message.record.instance}, {"message_kind", kind}, {"position", position}});
     metrics_.add(metric::kOrphanMessagesDropped);
   }
 }

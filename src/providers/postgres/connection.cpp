@@ -23,7 +23,12 @@ std::string trimmed(const char* message) {
 
 PostgresError error_of(const pg_result* result) {
   const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  return {state != nullptr ? state : "", trimmed(PQresultErrorMessage(result))};
+  // Not the whole message: its details may quote rows, and with them payloads.
+  const char* const primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  const char* const hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+  std::string message = primary != nullptr ? primary : trimmed(PQresultErrorMessage(result));
+  if (hint != nullptr) message += "; hint: " + std::string(hint);
+  return {state != nullptr ? state : "", std::move(message)};
 }
 
 std::string quoted_value(const std::string& value) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include <perdure/engine_metrics.h>
 #include "providers/history_unpacker.h"
 #include "providers/postgres/messages.h"
 #include "providers/postgres/postgres_store.h"

@@ -1,6 +1,7 @@
 // The orchestrator queue: messages in, locked instances out.
 #include <algorithm>
 
+#include <perdure/engine_metrics.h>
 #include "providers/sqlite/history.h"
 #include "providers/sqlite/ready.h"
 #include "providers/sqlite/sql.h"
