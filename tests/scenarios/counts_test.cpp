@@ -61,7 +61,7 @@ class Counts : public InEveryWorld {
     client.start_orchestration("i", "Busy");  // it is there already
     world.settle();
     client.raise_event("i", "other", 5);  // for which nobody waits
-    ASSERT_TRUE(world.until([&] { return count(metric::kSubOrchestrationCalls, kCall) == 1; }));
+    ASSERT_TRUE(world.until([&] { return count(metric::kSubOrchestrationCalls, call_of_child) == 1; }));
     world.advance(1s);
     client.raise_event("i", "go", 1);
     client.enqueue_event("i", "queue", 1);
@@ -72,8 +72,7 @@ class Counts : public InEveryWorld {
     world.settle();
   }
 
-  static constexpr std::initializer_list<MetricLabel> kCall = {{"parent_orchestration", "Busy"},
-                                                               {"child_orchestration", "Child"}};
+  const std::vector<MetricLabel> call_of_child{{"parent_orchestration", "Busy"}, {"child_orchestration", "Child"}};
   std::shared_ptr<CapturingMetrics> client_metrics = std::make_shared<CapturingMetrics>();
 };
 PERDURE_IN_EVERY_WORLD(Counts);
@@ -86,7 +85,7 @@ TEST_P(Counts, WhatTurnsDoIsCountedOnceHoweverOftenItIsReplayed) {
   EXPECT_EQ(observed(metric::kTimerLag).count(), 5U);
   EXPECT_EQ(count(metric::kActivitiesScheduled, {{"activity_name", "Flaky"}}), 3U);
   EXPECT_EQ(count(metric::kActivityRetries, {{"activity_name", "Flaky"}}), 2U);
-  EXPECT_EQ(count(metric::kSubOrchestrationCalls, kCall), 1U);
+  EXPECT_EQ(count(metric::kSubOrchestrationCalls, call_of_child), 1U);
   EXPECT_EQ(
       observed(metric::kSubOrchestrationDuration, {{"child_orchestration", "Child"}, {"outcome", "success"}}).count(),
       1U);
