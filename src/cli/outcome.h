@@ -3,14 +3,12 @@
 
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <perdure/client.h>
 #include "cli/context.h"
 
 namespace perdure::cli {
 
-[[nodiscard]] nlohmann::json outcome_json(const std::string& instance, const OrchestrationStatus& status);
+// On one line; status_json() is the same for programs.
 void print_outcome(const Context& context, const std::string& instance, const OrchestrationStatus& status);
 
 // kSuccess if it completed, kNegative if it failed, was cancelled or terminated.

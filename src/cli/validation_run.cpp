@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <perdure/testing/provider_validation.h>
+#include "cli/instance_views.h"
 #include "cli/text.h"
 
 namespace perdure::cli {
@@ -72,7 +73,7 @@ int run_validation(const Context& context, ValidationStores& stores, const std::
   }
   const double seconds = std::chrono::duration<double>(ValidationClock::now() - begin).count();
   if (context.json) {
-    context.out << validation_json(store, names, report, seconds).dump(2) << '\n';
+    print_json(context, validation_json(store, names, report, seconds));
   } else {
     for (const auto& failure : report.failures) {
       context.out << painted(context, Colour::kBad, "failed") << ' ' << failure.test << ": " << failure.what << '\n';

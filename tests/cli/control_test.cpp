@@ -126,79 +126,68 @@ TEST(StartCommand, MayWaitForTheEnd) {
   EXPECT_THAT(failed.json().at("error").dump(), HasSubstr("card declined"));
 }
 
-// One store for the commands that only look.
-class WaitCommand : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    store_ = std::make_unique<SqliteFile>();
-    fill_with_samples(store_->provider());
-  }
-  static void TearDownTestSuite() { store_.reset(); }
-  static ProgramRun run(std::vector<std::string> arguments) { return store_->run(std::move(arguments)); }
+ProgramRun run_on_samples(std::vector<std::string> arguments) {
+  return sample_store().run(std::move(arguments));
+}
 
- private:
-  static std::unique_ptr<SqliteFile> store_;
-};
-std::unique_ptr<SqliteFile> WaitCommand::store_;
-
-TEST_F(WaitCommand, TheExitStatusSaysHowItEnded) {
-  const ProgramRun completed = run({"wait", "order-1"});
+TEST(WaitCommand, TheExitStatusSaysHowItEnded) {
+  const ProgramRun completed = run_on_samples({"wait", "order-1"});
   EXPECT_EQ(completed.exit_code, cli::kSuccess);
   EXPECT_EQ(completed.out, "order-1: Completed \"receipt for 4200\"\n");
-  const ProgramRun failed = run({"wait", "order-2"});
+  const ProgramRun failed = run_on_samples({"wait", "order-2"});
   EXPECT_EQ(failed.exit_code, cli::kNegative);
   EXPECT_THAT(failed.out, HasSubstr("order-2: Failed: "));
   EXPECT_THAT(failed.out, HasSubstr("card declined"));
-  EXPECT_EQ(run({"wait", "cancelled"}).exit_code, cli::kNegative);
-  EXPECT_EQ(run({"wait", "terminated"}).exit_code, cli::kNegative);
+  EXPECT_EQ(run_on_samples({"wait", "cancelled"}).exit_code, cli::kNegative);
+  EXPECT_EQ(run_on_samples({"wait", "terminated"}).exit_code, cli::kNegative);
 }
 
-TEST_F(WaitCommand, TheOutcomeAsJson) {
-  const nlohmann::json document = run({"wait", "order-1", "--json"}).json();
+TEST(WaitCommand, TheOutcomeAsJson) {
+  const nlohmann::json document = run_on_samples({"wait", "order-1", "--json"}).json();
   EXPECT_EQ(document.at("instance"), "order-1");
   EXPECT_EQ(document.at("status"), "Completed");
   EXPECT_EQ(document.at("name"), "Order");
   EXPECT_EQ(document.at("output"), "receipt for 4200");
   EXPECT_EQ(document.at("error"), nullptr);
   EXPECT_EQ(document.at("custom_status"), "charged");
-  const ProgramRun failed = run({"wait", "cancelled", "--json"});
+  const ProgramRun failed = run_on_samples({"wait", "cancelled", "--json"});
   EXPECT_EQ(failed.exit_code, cli::kNegative);
   EXPECT_THAT(failed.json().at("error").dump(), HasSubstr("not needed any more"));
 }
 
-TEST_F(WaitCommand, WhatDoesNotComeInTimeIsSaidWithTheReason) {
-  const ProgramRun running = run({"wait", "waiting", "--timeout", "1ms"});
+TEST(WaitCommand, WhatDoesNotComeInTimeIsSaidWithTheReason) {
+  const ProgramRun running = run_on_samples({"wait", "waiting", "--timeout", "1ms"});
   EXPECT_EQ(running.exit_code, cli::kTimedOut);
   EXPECT_THAT(running.out, IsEmpty());
   EXPECT_THAT(running.err, HasSubstr("'waiting' did not end within 1 ms"));
-  const ProgramRun pending = run({"wait", "foreign", "--timeout", "1ms"});
+  const ProgramRun pending = run_on_samples({"wait", "foreign", "--timeout", "1ms"});
   EXPECT_EQ(pending.exit_code, cli::kTimedOut);
   EXPECT_THAT(pending.err, HasSubstr("no worker has begun instance 'foreign'"));
-  const ProgramRun missing = run({"wait", "nobody", "--timeout", "1ms", "--json"});
+  const ProgramRun missing = run_on_samples({"wait", "nobody", "--timeout", "1ms", "--json"});
   EXPECT_EQ(missing.exit_code, cli::kTimedOut);
   EXPECT_THAT(missing.err, HasSubstr("there was no instance 'nobody'"));
   EXPECT_EQ(nlohmann::json::parse(missing.err).at("exit_code"), cli::kTimedOut);
-  EXPECT_EQ(run({"wait", "waiting", "--timeout", "soon"}).exit_code, cli::kUsage);
+  EXPECT_EQ(run_on_samples({"wait", "waiting", "--timeout", "soon"}).exit_code, cli::kUsage);
 }
 
-TEST_F(WaitCommand, ForAValue) {
-  EXPECT_EQ(run({"wait", "order-1", "--kv", "total"}).out, "4200\n");
+TEST(WaitCommand, ForAValue) {
+  EXPECT_EQ(run_on_samples({"wait", "order-1", "--kv", "total"}).out, "4200\n");
   const nlohmann::json expected{{"instance", "order-1"}, {"key", "stage"}, {"value", "done"}};
-  EXPECT_EQ(run({"wait", "order-1", "--kv", "stage", "--json"}).json(), expected);
-  const ProgramRun ended = run({"wait", "order-1", "--kv", "nothing"});
+  EXPECT_EQ(run_on_samples({"wait", "order-1", "--kv", "stage", "--json"}).json(), expected);
+  const ProgramRun ended = run_on_samples({"wait", "order-1", "--kv", "nothing"});
   EXPECT_EQ(ended.exit_code, cli::kNegative) << "it waits no longer than the instance lives";
   EXPECT_THAT(ended.err, HasSubstr("has ended without a value for 'nothing'"));
-  EXPECT_EQ(run({"wait", "waiting", "--kv", "x", "--timeout", "1ms"}).exit_code, cli::kTimedOut);
-  EXPECT_EQ(run({"wait", "waiting", "--kv", "x", "--status-change", "1"}).exit_code, cli::kUsage);
+  EXPECT_EQ(run_on_samples({"wait", "waiting", "--kv", "x", "--timeout", "1ms"}).exit_code, cli::kTimedOut);
+  EXPECT_EQ(run_on_samples({"wait", "waiting", "--kv", "x", "--status-change", "1"}).exit_code, cli::kUsage);
 }
 
-TEST_F(WaitCommand, ForACustomStatus) {
-  const ProgramRun changed = run({"wait", "waiting", "--status-change", "0"});
+TEST(WaitCommand, ForACustomStatus) {
+  const ProgramRun changed = run_on_samples({"wait", "waiting", "--status-change", "0"});
   EXPECT_EQ(changed.exit_code, cli::kSuccess);
   EXPECT_EQ(changed.out, "waiting: Running, waiting for approval\n");
-  EXPECT_EQ(run({"wait", "waiting", "--status-change", "1", "--timeout", "1ms"}).exit_code, cli::kTimedOut);
-  EXPECT_EQ(run({"wait", "order-2", "--status-change", "99"}).exit_code, cli::kNegative) << "it has ended";
-  EXPECT_EQ(run({"wait", "order-1", "--status-change", "99"}).exit_code, cli::kSuccess);
+  EXPECT_EQ(run_on_samples({"wait", "waiting", "--status-change", "1", "--timeout", "1ms"}).exit_code, cli::kTimedOut);
+  EXPECT_EQ(run_on_samples({"wait", "order-2", "--status-change", "99"}).exit_code, cli::kNegative) << "it has ended";
+  EXPECT_EQ(run_on_samples({"wait", "order-1", "--status-change", "99"}).exit_code, cli::kSuccess);
 }
 
 TEST(MessageCommands, ReachTheirInstances) {
@@ -242,15 +231,15 @@ TEST(MessageCommands, AnInstanceThatIsNotThereIsAnErrorUnlessItMayBeMissing) {
       << "a store drops what is queued for nobody";
 }
 
-TEST_F(WaitCommand, NobodyGetsAMessageWhenHeHasEnded) {
+TEST(MessageCommands, NobodyGetsAMessageWhenHeHasEnded) {
   const std::vector<std::vector<std::string>> commands{
       {"raise", "order-1", "event"}, {"enqueue", "order-1", "queue"}, {"cancel", "order-1"}, {"terminate", "order-1"}};
   for (const auto& command : commands) {
-    const ProgramRun refused = run(command);
+    const ProgramRun refused = run_on_samples(command);
     EXPECT_EQ(refused.exit_code, cli::kConflict) << command.front();
     EXPECT_THAT(refused.err, HasSubstr("'order-1' has ended already (Completed)"));
   }
-  EXPECT_EQ(run({"raise", "waiting", "event", "--data", "{"}).exit_code, cli::kUsage);
+  EXPECT_EQ(run_on_samples({"raise", "waiting", "event", "--data", "{"}).exit_code, cli::kUsage);
 }
 
 }  // namespace

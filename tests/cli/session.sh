@@ -37,6 +37,8 @@ expect 0 "waiting for approval" perdure wait order-1 --status-change 0 --timeout
 expect 0 "lamp" perdure wait order-1 --kv item
 expect 0 "raised 'approved'" perdure raise order-1 approved --data '"Ann"'
 expect 0 'order-1: Completed "paid 4200, approved by Ann"' perdure wait order-1 --timeout 60s
+expect 0 "Completed" perdure status order-1
+expect 0 "OrchestrationCompleted" perdure history order-1
 expect 6 "has ended already" perdure raise order-1 approved --data '"Bob"'
 expect 3 "there is no instance 'order-2'" perdure cancel order-2
 
@@ -55,7 +57,9 @@ expect 0 "exported 2 instances" perdure export -o "$folder/again"
 step="two exports"
 cmp "$folder/instances" "$folder/again" || fail "differ"
 expect 0 "approved by Ann" perdure wait order-1
+expect 0 "OrchestrationCompleted" perdure history order-1
+expect 0 "lamp" perdure kv order-1
 
 expect 2 "add --yes" perdure delete --all
 expect 0 "deleted 2 instances" perdure delete --all --yes
-expect 4 "there was no instance" perdure wait order-1 --timeout 10ms
+expect 3 "there is no instance" perdure status order-1

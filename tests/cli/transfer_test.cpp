@@ -69,29 +69,22 @@ void expect_same_instance(Provider& one, Provider& other, const std::string& id)
   }
 }
 
-// One filled store, and its file, for all tests that leave it as it is.
+// The file of the samples.
 class Transfer : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    source_ = std::make_unique<SqliteFile>();
-    fill_with_samples(source_->provider());
     folder_ = std::make_unique<TemporaryFolder>();
     exported_ = source().run({"export", "-o", file("all")});
   }
-  static void TearDownTestSuite() {
-    source_.reset();
-    folder_.reset();
-  }
-  static const SqliteFile& source() { return *source_; }
+  static void TearDownTestSuite() { folder_.reset(); }
+  static const SqliteFile& source() { return sample_store(); }
   static const ProgramRun& exported() { return exported_; }
   static std::string file(const std::string& name) { return folder_->file(name); }
 
  private:
-  static std::unique_ptr<SqliteFile> source_;
   static std::unique_ptr<TemporaryFolder> folder_;
   static ProgramRun exported_;
 };
-std::unique_ptr<SqliteFile> Transfer::source_;
 std::unique_ptr<TemporaryFolder> Transfer::folder_;
 ProgramRun Transfer::exported_;
 

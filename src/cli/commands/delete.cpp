@@ -1,9 +1,10 @@
 // delete, prune
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/confirmation.h"
 #include "cli/instance_selection.h"
+#include "cli/instance_views.h"
 #include "cli/time_argument.h"
 
 namespace perdure::cli {
@@ -89,7 +91,7 @@ void tell_deleted(const Context& context, const DeleteResult& deleted, const std
                                   {"messages", deleted.messages},
                                   {"dry_run", false},
                                   {"refused", refused_json(refused)}};
-    context.out << document.dump(2) << '\n';
+    print_json(context, document);
     return;
   }
   context.out << "deleted " << counted(deleted.instances, "instance") << " with "
@@ -100,10 +102,10 @@ void tell_deleted(const Context& context, const DeleteResult& deleted, const std
 
 void tell_dry_run(const Context& context, const std::vector<std::string>& roots) {
   if (context.json) {
-    context.out << nlohmann::json{{"dry_run", true}, {"roots", roots}}.dump(2) << '\n';
+    print_json(context, nlohmann::json{{"dry_run", true}, {"roots", roots}});
     return;
   }
-  for (const std::string& root : roots) context.out << root << '\n';
+  for (const std::string& root : roots) context.out << name_text(root) << '\n';
   context.err << "would delete " << counted(roots.size(), "instance") << ", with all of their children\n";
 }
 
@@ -213,7 +215,7 @@ void tell_pruned(const Context& context, const PruneResult& pruned, bool dry_run
                                   {"events", pruned.events},
                                   {"dry_run", dry_run},
                                   {"refused", refused_json(refused)}};
-    context.out << document.dump(2) << '\n';
+    print_json(context, document);
     return;
   }
   context.out << (dry_run ? "would prune " : "pruned ") << counted(pruned.executions, "past execution") << " with "
@@ -270,7 +272,7 @@ void add_delete_commands(CLI::App& program, Context& context) {
   add_selection_options(remove, deletion->selection);
   remove.add_flag("--force", deletion->force, "Also what still runs; whatever works for it is told to stop");
   remove.add_option("--limit", deletion->limit, "Of those that match, only so many, the oldest")
-      ->check(CLI::Range(std::size_t{1}, std::numeric_limits<std::size_t>::max()));
+      ->check(CLI::PositiveNumber);
   remove.add_flag("--yes", deletion->yes, "Do not ask");
   remove.add_flag("--dry-run", deletion->dry_run, "Only tell what would be deleted");
 

@@ -8,6 +8,7 @@
 
 #include <perdure/client.h>
 #include "cli/commands.h"
+#include "cli/instance_views.h"
 #include "cli/payload_argument.h"
 
 namespace perdure::cli {
@@ -31,9 +32,9 @@ void check_receiver(const Client& client, const std::string& instance, bool even
 
 void tell_sent(const Context& context, const nlohmann::json& document, const std::string& line) {
   if (context.json) {
-    context.out << document.dump(2) << '\n';
+    print_json(context, document);
   } else {
-    context.out << line << '\n';
+    context.out << name_text(line) << '\n';
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <perdure/client.h>
 #include "cli/commands.h"
+#include "cli/instance_views.h"
 #include "cli/outcome.h"
 #include "cli/payload_argument.h"
 #include "cli/time_argument.h"
@@ -44,9 +45,10 @@ const char* start_outcome_name(StartOutcome outcome) {
 
 void print_start(const Context& context, const StartArguments& start, StartOutcome outcome) {
   if (outcome == StartOutcome::kIgnored) {
-    context.out << start.instance << " exists already; nothing was started\n";
+    context.out << name_text(start.instance) << " exists already; nothing was started\n";
   } else {
-    context.out << start_outcome_name(outcome) << ' ' << start.instance << " (" << start.orchestration << ")\n";
+    context.out << start_outcome_name(outcome) << ' ' << name_text(start.instance) << " ("
+                << name_text(start.orchestration) << ")\n";
   }
 }
 
@@ -65,15 +67,15 @@ int run_start(const Context& context, const StartArguments& start) {
     if (context.json) {
       const nlohmann::json document{
           {"instance", start.instance}, {"name", start.orchestration}, {"outcome", start_outcome_name(outcome)}};
-      context.out << document.dump(2) << '\n';
+      print_json(context, document);
     }
     return kSuccess;
   }
   const OrchestrationStatus status = wait_until_ended(client, start.instance, timeout);
   if (context.json) {
-    nlohmann::json document = outcome_json(start.instance, status);
+    nlohmann::json document = status_json(start.instance, status);
     document["outcome"] = start_outcome_name(outcome);
-    context.out << document.dump(2) << '\n';
+    print_json(context, document);
   } else {
     print_outcome(context, start.instance, status);
   }

@@ -16,6 +16,7 @@
 #include "cli/instance_copies.h"
 #include "cli/instance_file.h"
 #include "cli/instance_selection.h"
+#include "cli/instance_views.h"
 
 namespace perdure::cli {
 
@@ -66,7 +67,7 @@ void tell_export(const Context& context, const ExportResult& result, const std::
   if (context.json) {
     const nlohmann::json document{
         {"file", file}, {"instances", result.instances}, {"roots", result.roots}, {"left_out_running", result.running}};
-    context.out << document.dump(2) << '\n';
+    print_json(context, document);
     return;
   }
   std::ostream& told = file == "-" ? context.err : context.out;
@@ -147,7 +148,7 @@ int run_import(const Context& context, const ImportArguments& arguments) {
   if (context.json) {
     const nlohmann::json document{
         {"instances", result.instances}, {"roots", result.roots}, {"skipped_roots", result.skipped}};
-    context.out << document.dump(2) << '\n';
+    print_json(context, document);
     return kSuccess;
   }
   context.out << "imported " << result.instances << " instances";

@@ -8,6 +8,7 @@
 
 #include <perdure/client.h>
 #include "cli/commands.h"
+#include "cli/instance_views.h"
 #include "cli/outcome.h"
 #include "cli/text.h"
 #include "cli/time_argument.h"
@@ -25,7 +26,7 @@ struct WaitArguments {
 
 void tell_outcome(const Context& context, const std::string& instance, const OrchestrationStatus& status) {
   if (context.json) {
-    context.out << outcome_json(instance, status).dump(2) << '\n';
+    print_json(context, status_json(instance, status));
   } else {
     print_outcome(context, instance, status);
   }
@@ -49,7 +50,7 @@ int wait_for_value(const Context& context, const std::shared_ptr<Provider>& stor
     if (const auto value = store->read_key_value(wait.instance, *wait.key).value()) {
       if (context.json) {
         const nlohmann::json document{{"instance", wait.instance}, {"key", *wait.key}, {"value", payload_json(value)}};
-        context.out << document.dump(2) << '\n';
+        print_json(context, document);
       } else {
         context.out << *value << '\n';
       }
