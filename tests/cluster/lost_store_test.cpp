@@ -1,4 +1,5 @@
 // Nodes that lose the server they work on: it restarts, it dies, another one takes its place, or the way to it is cut.
+#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -78,9 +79,10 @@ class CutConnections : public LostStore {
   }
   // Work makes the bytes that are cut; how much it takes depends on what the nodes have to ask for.
   void await_cuts(std::size_t count) {
-    for (int round = 0; round < 3; ++round) {
-      cluster().start_workflows(300);
-      if (eventually([&] { return proxy.cuts() >= count; })) return;
+    cluster().start_workflows(300);
+    for (int round = 0; round < 5; ++round) {
+      if (eventually([&] { return proxy.cuts() >= count; }, std::chrono::seconds(20))) return;
+      cluster().start_workflows(50);
     }
     FAIL() << proxy.cuts() << " cuts";
   }

@@ -23,7 +23,7 @@ using testing::cluster::StoredExecution;
 namespace {
 
 // For a whole cluster on a machine that has other things to do.
-constexpr std::chrono::seconds kLongPatience{100};
+constexpr std::chrono::seconds kLongPatience{200};
 
 std::vector<std::string> command_of(const std::string& program, const WorkerOptions& options) {
   std::vector<std::string> command = options.to_arguments();
