@@ -17,7 +17,7 @@
 namespace perdure::test {
 namespace {
 
-sockaddr_in loopback(std::uint16_t port) {
+sockaddr_in loopback_address(std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -29,7 +29,7 @@ sockaddr_in loopback(std::uint16_t port) {
 class Echo {
  public:
   Echo() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = loopback(0);
+    sockaddr_in address = loopback_address(0);
     socklen_t size = sizeof(address);
     auto* pointer = reinterpret_cast<sockaddr*>(&address);
     if (::bind(listener_, pointer, size) != 0 || ::listen(listener_, SOMAXCONN) != 0 ||
@@ -81,7 +81,7 @@ class Echo {
 class Connected {
  public:
   explicit Connected(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const sockaddr_in address = loopback(port);
+    const sockaddr_in address = loopback_address(port);
     if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
       throw std::runtime_error("the client of the test cannot connect");
     }

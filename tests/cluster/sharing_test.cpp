@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-constexpr std::size_t kNodes = 3;
+constexpr std::size_t kSharingNodes = 3;
 
 class Cluster : public OnAStore {};
 PERDURE_ON_EVERY_STORE(Cluster);
@@ -26,14 +26,14 @@ TEST_P(Cluster, ThreeNodesShareTheWork) {
   WorkerCluster cluster(address());
   WorkerOptions options;
   options.lock_timeout = Milliseconds(60'000);  // nobody loses a lock, however busy the machine is
-  for (std::size_t i = 0; i < kNodes; ++i) cluster.start_node(options);
+  for (std::size_t i = 0; i < kSharingNodes; ++i) cluster.start_node(options);
   cluster.start_workflows(workflows);
   cluster.await_workflows();
   for (Worker* node : cluster.nodes()) cluster.stop_node(*node);
   cluster.check_books();
   const auto ledger = cluster.ledger().read();
   EXPECT_EQ(count_repetitions(ledger), 0U) << "nothing went wrong, so nothing is done twice";
-  EXPECT_THAT(ended_runs_by_node(ledger), SizeIs(kNodes)) << "each node does something";
+  EXPECT_THAT(ended_runs_by_node(ledger), SizeIs(kSharingNodes)) << "each node does something";
 }
 
 // PERDURE_CLUSTER_KILLS sets the number of kills, PERDURE_CLUSTER_SEED where they strike.
@@ -48,7 +48,7 @@ TEST_P(Cluster, NothingIsLostWhenNodesAreKilledAtRandomMoments) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Dice dice(seed);
   WorkerCluster cluster(address());
-  for (std::size_t i = 0; i < kNodes; ++i) cluster.start_node();
+  for (std::size_t i = 0; i < kSharingNodes; ++i) cluster.start_node();
   for (std::size_t kill = 0; kill < kills && !HasFatalFailure(); ++kill) {
     cluster.start_workflows_and_await_entries(60, dice.between(1, 300));
     cluster.kill_node(*dice.one_of(cluster.nodes()));

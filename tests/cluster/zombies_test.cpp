@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 constexpr Milliseconds kShortLock{1'000};
-constexpr Milliseconds kLong{100'000};
+constexpr Milliseconds kLongLease{100'000};
 
 class Zombie : public OnAStore {
  protected:
@@ -41,7 +41,7 @@ class Zombie : public OnAStore {
     zombie.process().await_stop();
     cluster.pause_node(zombie);  // which it is; so says the ledger from now on
     cluster.start_node(node("heir", fast_path));
-    const OrchestrationStatus status = cluster.client().wait_for_orchestration("i", kLong);
+    const OrchestrationStatus status = cluster.client().wait_for_orchestration("i", kLongLease);
     ASSERT_TRUE(status.completed()) << status.error_text();
     taken = status.result<std::vector<std::string>>();
     first_turn_by = status.custom_status.value_or("nobody");

@@ -80,18 +80,18 @@ TEST(Refused, TheCodeThatMakesTheResultIsToo) {
   EXPECT_THAT(env.run("i", "Throws").error_text(), HasSubstr("the code called std::random_device (random)"));
 }
 
-class ReadsTheClockAtItsEnd {
+class ReadsTheClockWhenRefused {
  public:
-  ReadsTheClockAtItsEnd() = default;
-  ReadsTheClockAtItsEnd(const ReadsTheClockAtItsEnd&) = delete;
-  ReadsTheClockAtItsEnd& operator=(const ReadsTheClockAtItsEnd&) = delete;
-  ~ReadsTheClockAtItsEnd() { reads_system_clock(); }
+  ReadsTheClockWhenRefused() = default;
+  ReadsTheClockWhenRefused(const ReadsTheClockWhenRefused&) = delete;
+  ReadsTheClockWhenRefused& operator=(const ReadsTheClockWhenRefused&) = delete;
+  ~ReadsTheClockWhenRefused() { reads_system_clock(); }
 };
 
 TEST(Refused, DestructorsOfAnExecutionThatHasEndedAreOnlyWrittenDown) {
   Registry registry;
   registry.add_orchestration("Waits", [](Ctx ctx) -> Orchestration<void> {
-    const ReadsTheClockAtItsEnd local;
+    const ReadsTheClockWhenRefused local;
     co_await ctx.schedule_wait<void>("never");
   });
   TestEnvironment env(registry);

@@ -12,7 +12,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-Orchestration<int> gate(Ctx ctx) {
+Orchestration<int> paged_gate(Ctx ctx) {
   co_return co_await ctx.schedule_wait<int>("go");
 }
 
@@ -24,11 +24,11 @@ class Paging : public HistoryCheckScene {
  protected:
   void start_many(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) start("i" + std::to_string(i), "Gate");
-    run(code("Gate", gate));
+    run(code("Gate", paged_gate));
   }
   [[nodiscard]] std::string refusal() {
     try {
-      static_cast<void>(check(code("Gate", gate), options));
+      static_cast<void>(check(code("Gate", paged_gate), options));
     } catch (const ClientError& error) {
       EXPECT_EQ(error.kind(), ClientErrorKind::kInvalidInput);
       return error.what();
@@ -111,7 +111,7 @@ TEST_P(Paging, ProgressIsToldAfterEveryHistory) {
     EXPECT_EQ(progress.events, progress.executions * 2);
     return true;
   };
-  EXPECT_TRUE(check(code("Gate", gate), options).ok());
+  EXPECT_TRUE(check(code("Gate", paged_gate), options).ok());
   EXPECT_THAT(executions, ElementsAre(1U, 2U, 3U, 4U, 5U));
   EXPECT_THAT(findings, ElementsAre(0U, 0U, 0U, 0U, 0U));
   findings.clear();
@@ -130,7 +130,7 @@ TEST_P(Paging, ProgressIsToldAfterInstancesWithoutAHistory) {
     told.push_back(progress);
     return true;
   };
-  EXPECT_TRUE(check(code("Gate", gate), options).ok());
+  EXPECT_TRUE(check(code("Gate", paged_gate), options).ok());
   ASSERT_THAT(told, SizeIs(3));
   EXPECT_EQ(told.back(), (HistoryCheckProgress{.instances = 3, .executions = 0, .events = 0, .findings = 0}));
 }
@@ -139,7 +139,7 @@ TEST_P(Paging, ProgressCanStopTheCheck) {
   start_many(5);
   options.page_size = 2;
   options.progress = [](const HistoryCheckProgress& progress) { return progress.executions < 3; };
-  const auto result = check(code("Gate", gate), options);
+  const auto result = check(code("Gate", paged_gate), options);
   EXPECT_FALSE(result.complete);
   EXPECT_FALSE(result.ok());
   EXPECT_THAT(result.findings, IsEmpty());
@@ -169,7 +169,7 @@ TEST_P(Paging, ProgressCanStopTheCheckInTheMidstOfAnInstance) {
 TEST_P(Paging, WhatProgressThrowsReachesTheCaller) {
   start_many(1);
   options.progress = [](const HistoryCheckProgress&) -> bool { throw std::runtime_error("mine"); };
-  EXPECT_THROW(static_cast<void>(check(code("Gate", gate), options)), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(check(code("Gate", paged_gate), options)), std::runtime_error);
 }
 
 // ---- the other limits ----------------------------------------------------------------------------------------------
@@ -189,9 +189,9 @@ TEST_P(Paging, TheCheckStopsWhenItHasFoundEnough) {
 
 TEST_P(Paging, NewestInstancesComeFirst) {
   start("old", "Gate");
-  run(code("Gate", gate));
+  run(code("Gate", paged_gate));
   start("new", "Gate");
-  run(code("Gate", gate));
+  run(code("Gate", paged_gate));
   EXPECT_THAT(check(code("Gate", other_gate)).findings,
               ElementsAre(IsFinding(Kind::kDiverges, "new", 1), IsFinding(Kind::kDiverges, "old", 1)));
 }
@@ -199,16 +199,16 @@ TEST_P(Paging, NewestInstancesComeFirst) {
 TEST_P(Paging, AFilterSaysWhichInstances) {
   start_many(5);
   options.filter.ids = std::vector<std::string>{"i1", "i3"};
-  EXPECT_EQ(check(code("Gate", gate), options).counts.instances, 2U);
+  EXPECT_EQ(check(code("Gate", paged_gate), options).counts.instances, 2U);
   options.filter = {};
   options.filter.name = "Other";
-  EXPECT_EQ(check(code("Gate", gate), options).counts.instances, 0U);
+  EXPECT_EQ(check(code("Gate", paged_gate), options).counts.instances, 0U);
   options.filter = {};
   options.filter.statuses = {ExecutionStatus::kRunning};
-  EXPECT_EQ(check(code("Gate", gate), options).counts.instances, 5U);
+  EXPECT_EQ(check(code("Gate", paged_gate), options).counts.instances, 5U);
   options.filter.statuses = {ExecutionStatus::kCompleted};
   options.live_only = false;
-  EXPECT_EQ(check(code("Gate", gate), options).counts.instances, 0U);
+  EXPECT_EQ(check(code("Gate", paged_gate), options).counts.instances, 0U);
 }
 
 TEST_P(Paging, OptionsThatCannotWorkAreRefused) {
@@ -224,8 +224,8 @@ TEST_P(Paging, OptionsThatCannotWorkAreRefused) {
 }
 
 TEST_P(Paging, AnEmptyStoreFits) {
-  EXPECT_TRUE(check(code("Gate", gate)).ok());
-  EXPECT_TRUE(check_stored(code("Gate", gate)).ok());
+  EXPECT_TRUE(check(code("Gate", paged_gate)).ok());
+  EXPECT_TRUE(check_stored(code("Gate", paged_gate)).ok());
 }
 
 // A start that no turn has taken has no history.

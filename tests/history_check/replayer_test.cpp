@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using testing::Replayer;
 using ::testing::StartsWith;
 
-Orchestration<int> order(Ctx ctx, int n) {
+Orchestration<int> replayed_order(Ctx ctx, int n) {
   const int paid = co_await ctx.schedule_activity<int>("Charge", n);
   co_await ctx.schedule_wait<int>("approved by " + ctx.instance_id());
   co_return paid;
@@ -36,10 +36,10 @@ class ReplayerTest : public HistoryCheckScene {
   // Of an order that waits, or of one that has ended.
   std::vector<Event> record(bool to_the_end) {
     start("o", "Order", 7);
-    run(code("Order", order).merge(echoes({"Charge"})));
+    run(code("Order", replayed_order).merge(echoes({"Charge"})));
     if (to_the_end) {
       cluster.client().raise_event("o", "approved by o", 0);
-      run(code("Order", order));
+      run(code("Order", replayed_order));
     }
     return cluster.client().read_execution_history("o");
   }
@@ -47,7 +47,7 @@ class ReplayerTest : public HistoryCheckScene {
 PERDURE_ON_EVERY_STORE(ReplayerTest);
 
 TEST_P(ReplayerTest, AHistoryFitsTheCodeThatWroteIt) {
-  const Replayer replayer(code("Order", order));
+  const Replayer replayer(code("Order", replayed_order));
   const auto outcome = replayer.replay(record(true), {.instance = "o"});
   EXPECT_TRUE(outcome) << outcome;
   EXPECT_TRUE(outcome.ok());
@@ -57,7 +57,7 @@ TEST_P(ReplayerTest, AHistoryFitsTheCodeThatWroteIt) {
 }
 
 TEST_P(ReplayerTest, AHistoryThatGoesOnFitsToo) {
-  const auto outcome = Replayer(code("Order", order)).replay(record(false), {.instance = "o"});
+  const auto outcome = Replayer(code("Order", replayed_order)).replay(record(false), {.instance = "o"});
   EXPECT_TRUE(outcome) << outcome;
 }
 
@@ -72,14 +72,14 @@ TEST_P(ReplayerTest, ChangedCodeIsShownLikeADiff) {
 
 TEST_P(ReplayerTest, CodeMaySeeTheNameOfItsInstance) {
   const auto history = record(false);
-  const Replayer replayer(code("Order", order));
+  const Replayer replayer(code("Order", replayed_order));
   EXPECT_THAT(replayer.replay(history).report(), HasSubstr("'approved by recorded'"));
   EXPECT_TRUE(replayer.replay(history, {.instance = "o"}));
 }
 
 TEST_P(ReplayerTest, MissingCodeIsTold) {
   Registry registry;
-  registry.add_orchestration("Order", "2.0.0", order);
+  registry.add_orchestration("Order", "2.0.0", replayed_order);
   const auto outcome = Replayer(registry).replay(record(false), {.instance = "o"});
   EXPECT_EQ(outcome.problem(), Kind::kNotRegistered);
   EXPECT_THAT(outcome.report(),
@@ -109,20 +109,20 @@ TEST_P(ReplayerTest, AHistoryIsKeptAsText) {
   const auto history = record(true);
   const std::string text = write_history_text(history);
   EXPECT_EQ(read_history_text(text), history);
-  const auto outcome = Replayer(code("Order", order)).replay_text(text, {.instance = "o"});
+  const auto outcome = Replayer(code("Order", replayed_order)).replay_text(text, {.instance = "o"});
   EXPECT_TRUE(outcome) << outcome;
   EXPECT_EQ(Replayer(code("Order", renamed)).replay_text(text).problem(), Kind::kDiverges);
 }
 
 TEST(Replayer, TextThatIsNoHistoryIsUndecodable) {
-  const auto outcome = Replayer(code("Order", order)).replay_text("perdure history 1\nevent one\n");
+  const auto outcome = Replayer(code("Order", replayed_order)).replay_text("perdure history 1\nevent one\n");
   EXPECT_EQ(outcome.problem(), Kind::kUndecodable);
   EXPECT_THAT(outcome.report(), StartsWith("line 2: expected 'event <id>"));
   EXPECT_THROW(static_cast<void>(read_history_text("nothing\n")), std::runtime_error);
 }
 
 TEST(Replayer, NoEventsAreNoHistory) {
-  const Replayer replayer(code("Order", order));
+  const Replayer replayer(code("Order", replayed_order));
   EXPECT_EQ(replayer.replay({}).problem(), Kind::kCorrupt);
   EXPECT_EQ(replayer.replay_text("perdure history 1\n").problem(), Kind::kCorrupt);
 }
@@ -130,13 +130,14 @@ TEST(Replayer, NoEventsAreNoHistory) {
 TEST_P(ReplayerTest, EventsThatAreMissingAreCorrupt) {
   auto history = record(true);
   history.erase(history.begin() + 1);
-  EXPECT_EQ(Replayer(code("Order", order)).replay(history).problem(), Kind::kCorrupt);
+  EXPECT_EQ(Replayer(code("Order", replayed_order)).replay(history).problem(), Kind::kCorrupt);
   history.erase(history.begin());
-  EXPECT_EQ(Replayer(code("Order", order)).replay(history).problem(), Kind::kCorrupt);
+  EXPECT_EQ(Replayer(code("Order", replayed_order)).replay(history).problem(), Kind::kCorrupt);
 }
 
 TEST(Replayer, ARegistryWithErrorsIsRefused) {
-  EXPECT_THROW(Replayer(code("Order", order).add_orchestration("Order", order)), std::invalid_argument);
+  EXPECT_THROW(Replayer(code("Order", replayed_order).add_orchestration("Order", replayed_order)),
+               std::invalid_argument);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // What a round does depends on the value that the round before left.
-Orchestration<int> rounds(Ctx ctx, int last) {
+Orchestration<int> working_rounds(Ctx ctx, int last) {
   const int round = ctx.get_kv_value<int>("round").value_or(0) + 1;
   co_await ctx.schedule_wait<int>("go " + std::to_string(round));
   ctx.set_kv_value("round", round);
@@ -41,7 +41,7 @@ class WorkingNodes : public HistoryCheckScene {
       if (call.starts_with(beginning) && times-- > 0) action();
     };
   }
-  const Registry registry = code("Rounds", rounds);
+  const Registry registry = code("Rounds", working_rounds);
 };
 PERDURE_ON_EVERY_STORE(WorkingNodes);
 
@@ -86,7 +86,7 @@ TEST_P(WorkingNodes, AnInstanceThatEndsMeanwhileIsLeftOut) {
     cluster.client().terminate_instance("r");
     run(registry);
   });
-  const auto result = check(code("Other", rounds));
+  const auto result = check(code("Other", working_rounds));
   EXPECT_TRUE(result.ok());
   EXPECT_EQ(result.counts.executions, 0U);
 }
@@ -207,7 +207,7 @@ TEST_P(WorkingNodes, NothingIsChanged) {
   ASSERT_EQ(before_it.queues.activities, 1U);
 
   EXPECT_TRUE(check(code("Busy", busy).merge(registry)).ok());
-  EXPECT_EQ(check(code("Busy", rounds)).findings.size(), 3U);
+  EXPECT_EQ(check(code("Busy", working_rounds)).findings.size(), 3U);
   EXPECT_TRUE(check_stored(code("Busy", busy).merge(registry)).ok());
   EXPECT_EQ(check_stored(Registry()).findings.size(), 4U);
   EXPECT_EQ(everything_in(cluster), before_it);

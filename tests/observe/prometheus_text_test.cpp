@@ -14,16 +14,16 @@ TEST(PrometheusTextTest, AnEmptyRegistryIsAnEmptyText) {
 }
 
 TEST(PrometheusTextTest, GoldenTextOfEveryType) {
-  static constexpr std::array kBounds{0.005, 0.1, 1.0, 100000.0};
-  constexpr MetricId kSeconds{"a_seconds", MetricType::kHistogram, "How long.", kBounds};
-  constexpr MetricId kRequests{"b_requests_total", MetricType::kCounter, "How often,\nor \\ \"never\"."};
-  constexpr MetricId kDepth{"c_depth", MetricType::kGauge, ""};
+  static constexpr std::array kGoldenBounds{0.005, 0.1, 1.0, 100000.0};
+  constexpr MetricId kGoldenSeconds{"a_seconds", MetricType::kHistogram, "How long.", kGoldenBounds};
+  constexpr MetricId kGoldenRequests{"b_requests_total", MetricType::kCounter, "How often,\nor \\ \"never\"."};
+  constexpr MetricId kGoldenDepth{"c_depth", MetricType::kGauge, ""};
   InMemoryMetrics metrics;
-  metrics.set(kDepth, {}, -2.5);
-  metrics.add(kRequests, {{"version", "1.0.0"}, {"name", "z"}}, 18'446'744'073'709'551'615U);
-  metrics.add(kRequests, {{"name", "quote \" backslash \\ newline \n tab \t bad \xFF"}}, 2);
-  metrics.add(kRequests, {}, 1);
-  for (const double value : {0.005, 0.05, 0.06, 1e6}) metrics.observe(kSeconds, {{"status", "ok"}}, value);
+  metrics.set(kGoldenDepth, {}, -2.5);
+  metrics.add(kGoldenRequests, {{"version", "1.0.0"}, {"name", "z"}}, 18'446'744'073'709'551'615U);
+  metrics.add(kGoldenRequests, {{"name", "quote \" backslash \\ newline \n tab \t bad \xFF"}}, 2);
+  metrics.add(kGoldenRequests, {}, 1);
+  for (const double value : {0.005, 0.05, 0.06, 1e6}) metrics.observe(kGoldenSeconds, {{"status", "ok"}}, value);
 
   EXPECT_EQ(metrics.prometheus_text(),
             "# HELP a_seconds How long.\n"

@@ -11,7 +11,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Ctx = OrchestrationContext;
 
-constexpr const char* kSame = "no error at all";
+constexpr const char* kNoDifference = "no error at all";
 
 // One decision, kept, and then a wait.
 template <class F>
@@ -61,7 +61,7 @@ TEST(ComparedDecisions, AnActivitysInputIsCompared) {
 
 TEST(ComparedDecisions, AnActivitysSessionIsCompared) {
   const auto on_s = activity([] { return ActivityOptions().session("s"); });
-  EXPECT_EQ(replayed(on_s, on_s), kSame);
+  EXPECT_EQ(replayed(on_s, on_s), kNoDifference);
   EXPECT_THAT(replayed(on_s, activity([] { return ActivityOptions().session("t"); })), other_decision());
   EXPECT_THAT(replayed(on_s, plain_activity()), other_decision());
   EXPECT_THAT(replayed(plain_activity(), on_s), other_decision());
@@ -69,7 +69,7 @@ TEST(ComparedDecisions, AnActivitysSessionIsCompared) {
 
 TEST(ComparedDecisions, AnActivitysTagIsCompared) {
   const auto on_gpu = activity([] { return ActivityOptions().tag("gpu"); });
-  EXPECT_EQ(replayed(on_gpu, on_gpu), kSame);
+  EXPECT_EQ(replayed(on_gpu, on_gpu), kNoDifference);
   EXPECT_THAT(replayed(on_gpu, activity([] { return ActivityOptions().tag("cpu"); })), other_decision());
   EXPECT_THAT(replayed(plain_activity(), on_gpu), other_decision());
 }
@@ -81,32 +81,32 @@ TEST(ComparedDecisions, AnActivitysTimeoutsAreNotCompared) {
                            .schedule_to_start_timeout(Milliseconds(2))
                            .heartbeat_timeout(Milliseconds(3));
                      })),
-            kSame);
+            kNoDifference);
 }
 
 TEST(ComparedDecisions, ATimersTimeIsNotComparedButThatItIsATimer) {
   const auto timer = [](Ctx ctx) { return ctx.schedule_timer(Milliseconds(500)); };
-  EXPECT_EQ(replayed(timer, [](Ctx ctx) { return ctx.schedule_timer(Milliseconds(9'999)); }), kSame);
-  EXPECT_EQ(replayed(timer, [](Ctx ctx) { return ctx.schedule_timer_at(Timestamp{}); }), kSame);
+  EXPECT_EQ(replayed(timer, [](Ctx ctx) { return ctx.schedule_timer(Milliseconds(9'999)); }), kNoDifference);
+  EXPECT_EQ(replayed(timer, [](Ctx ctx) { return ctx.schedule_timer_at(Timestamp{}); }), kNoDifference);
   EXPECT_THAT(replayed(timer, plain_activity()), other_decision());
 }
 
 TEST(ComparedDecisions, AWaitsNameIsCompared) {
   const auto wait = [](Ctx ctx) { return ctx.schedule_wait<int>("a"); };
-  EXPECT_EQ(replayed(wait, wait), kSame);
+  EXPECT_EQ(replayed(wait, wait), kNoDifference);
   EXPECT_THAT(replayed(wait, [](Ctx ctx) { return ctx.schedule_wait<int>("b"); }), other_decision());
 }
 
 TEST(ComparedDecisions, AQueuesNameIsComparedAndAQueueIsNoWait) {
   const auto dequeue = [](Ctx ctx) { return ctx.dequeue_event<int>("a"); };
-  EXPECT_EQ(replayed(dequeue, dequeue), kSame);
+  EXPECT_EQ(replayed(dequeue, dequeue), kNoDifference);
   EXPECT_THAT(replayed(dequeue, [](Ctx ctx) { return ctx.dequeue_event<int>("b"); }), other_decision());
   EXPECT_THAT(replayed(dequeue, [](Ctx ctx) { return ctx.schedule_wait<int>("a"); }), other_decision());
 }
 
 TEST(ComparedDecisions, AChildsNameAndInputAreCompared) {
   const auto child = [](Ctx ctx) { return ctx.schedule_sub_orchestration<int>("C", 1); };
-  EXPECT_EQ(replayed(child, child), kSame);
+  EXPECT_EQ(replayed(child, child), kNoDifference);
   EXPECT_THAT(replayed(child, [](Ctx ctx) { return ctx.schedule_sub_orchestration<int>("D", 1); }), other_decision());
   EXPECT_THAT(replayed(child, [](Ctx ctx) { return ctx.schedule_sub_orchestration<int>("C", 2); }), other_decision());
 }
@@ -116,14 +116,14 @@ TEST(ComparedDecisions, AChildsInstanceIdAndVersionAreNotCompared) {
   const auto named = [](Ctx ctx) {
     return ctx.schedule_sub_orchestration<int>("C", 1, SubOrchestrationOptions().instance_id("x").version("2.0.0"));
   };
-  EXPECT_EQ(replayed(child, named), kSame);
-  EXPECT_EQ(replayed(named, child), kSame);
+  EXPECT_EQ(replayed(child, named), kNoDifference);
+  EXPECT_EQ(replayed(named, child), kNoDifference);
 }
 
 TEST(ComparedDecisions, ADetachedStartsNameInstanceAndInputAreComparedItsVersionIsNot) {
   const auto start = [](Ctx ctx) { ctx.schedule_orchestration("N", "i", 1); };
   EXPECT_EQ(replayed(start, [](Ctx ctx) { ctx.schedule_orchestration("N", "i", 1, StartOptions().version("3.0.0")); }),
-            kSame);
+            kNoDifference);
   EXPECT_THAT(replayed(start, [](Ctx ctx) { ctx.schedule_orchestration("M", "i", 1); }), other_decision());
   EXPECT_THAT(replayed(start, [](Ctx ctx) { ctx.schedule_orchestration("N", "j", 1); }), other_decision());
   EXPECT_THAT(replayed(start, [](Ctx ctx) { ctx.schedule_orchestration("N", "i", 2); }), other_decision());
@@ -131,14 +131,14 @@ TEST(ComparedDecisions, ADetachedStartsNameInstanceAndInputAreComparedItsVersion
 
 TEST(ComparedDecisions, OfACustomStatusOnlyTheKindIsCompared) {
   const auto status = [](Ctx ctx) { ctx.set_custom_status("a"); };
-  EXPECT_EQ(replayed(status, [](Ctx ctx) { ctx.set_custom_status("b"); }), kSame);
-  EXPECT_EQ(replayed(status, [](Ctx ctx) { ctx.reset_custom_status(); }), kSame);
+  EXPECT_EQ(replayed(status, [](Ctx ctx) { ctx.set_custom_status("b"); }), kNoDifference);
+  EXPECT_EQ(replayed(status, [](Ctx ctx) { ctx.reset_custom_status(); }), kNoDifference);
   EXPECT_THAT(replayed(status, [](Ctx ctx) { ctx.set_kv_value("k", 1); }), other_decision());
 }
 
 TEST(ComparedDecisions, AKeyAndItsValueAreCompared) {
   const auto set = [](Ctx ctx) { ctx.set_kv_value("k", 1); };
-  EXPECT_EQ(replayed(set, set), kSame);
+  EXPECT_EQ(replayed(set, set), kNoDifference);
   EXPECT_THAT(replayed(set, [](Ctx ctx) { ctx.set_kv_value("l", 1); }), other_decision());
   EXPECT_THAT(replayed(set, [](Ctx ctx) { ctx.set_kv_value("k", 2); }), other_decision());
 }
@@ -146,8 +146,8 @@ TEST(ComparedDecisions, AKeyAndItsValueAreCompared) {
 TEST(ComparedDecisions, AClearedKeyIsComparedAndOneKeyIsNotAll) {
   const auto clear = [](Ctx ctx) { ctx.clear_kv_value("k"); };
   const auto clear_all = [](Ctx ctx) { ctx.clear_all_kv_values(); };
-  EXPECT_EQ(replayed(clear, clear), kSame);
-  EXPECT_EQ(replayed(clear_all, clear_all), kSame);
+  EXPECT_EQ(replayed(clear, clear), kNoDifference);
+  EXPECT_EQ(replayed(clear_all, clear_all), kNoDifference);
   EXPECT_THAT(replayed(clear, [](Ctx ctx) { ctx.clear_kv_value("l"); }), other_decision());
   EXPECT_THAT(replayed(clear, clear_all), other_decision());
   EXPECT_THAT(replayed(clear_all, clear), other_decision());
@@ -157,7 +157,7 @@ TEST(ComparedDecisions, OfARecordedValueTheKindIsCompared) {
   const auto guid = [](Ctx ctx) { (void)ctx.new_guid(); };
   const auto now = [](Ctx ctx) { (void)ctx.utc_now(); };
   const auto random = [](Ctx ctx) { (void)ctx.random(); };
-  EXPECT_EQ(replayed(guid, guid), kSame);
+  EXPECT_EQ(replayed(guid, guid), kNoDifference);
   EXPECT_THAT(replayed(guid, now), other_decision());
   EXPECT_THAT(replayed(now, random), other_decision());
   EXPECT_THAT(replayed(random, guid), other_decision());
@@ -193,7 +193,7 @@ TEST(ComparedDecisions, TheOrderIsCompared) {
     auto b = ctx.schedule_activity<int>("B");
     return std::pair(std::move(b), ctx.schedule_activity<int>("A"));
   };
-  EXPECT_EQ(replayed(ab, ab), kSame);
+  EXPECT_EQ(replayed(ab, ab), kNoDifference);
   EXPECT_THAT(replayed(ab, ba), other_decision());
 }
 
@@ -266,7 +266,7 @@ TEST(ComparedDecisions, WhatIsNoDecisionMayChangeFreely) {
                        if (ctx.get_kv_length() == 1 && ctx.is_replaying()) ctx.trace_error("another one");
                        ctx.set_custom_status("s");
                      }),
-            kSame);
+            kNoDifference);
 }
 
 // ---- drops ---------------------------------------------------------------------------------------------------------
@@ -319,8 +319,8 @@ TEST(ComparedDrops, AnAdditionalDropIsNondeterminism) {
 }
 
 TEST(ComparedDrops, DropsOfTimersAreNotRecordedAndNotCompared) {
-  EXPECT_EQ(replayed_drop(Operation::kTimer, false), kSame);
-  EXPECT_EQ(replayed_drop(Operation::kTimer, true), kSame);
+  EXPECT_EQ(replayed_drop(Operation::kTimer, false), kNoDifference);
+  EXPECT_EQ(replayed_drop(Operation::kTimer, true), kNoDifference);
 }
 
 TEST(ComparedDrops, TheOrderOfDropsDoesNotMatter) {
@@ -336,7 +336,7 @@ TEST(ComparedDrops, TheOrderOfDropsDoesNotMatter) {
   Harness harness(drops(true));
   harness.start();
   harness.redeploy(drops(false));
-  EXPECT_EQ(divergence_of(harness.replay_failure()), kSame);
+  EXPECT_EQ(divergence_of(harness.replay_failure()), kNoDifference);
 }
 
 TEST(ComparedDrops, WhatOneSideDoesNotHaveIsShownAsNothing) {

@@ -128,7 +128,7 @@ TEST(HistoryFacts, BreadcrumbsBelongToAnOperationOfTheirKind) {
 
 // ---- corrupt histories, seen by an instance ------------------------------------------------------------------------
 
-Orchestration<int> a_then_b(OrchestrationContext ctx) {
+Orchestration<int> a_before_b(OrchestrationContext ctx) {
   const int a = co_await ctx.schedule_activity<int>("A", 1);
   co_return a + co_await ctx.schedule_activity<int>("B", 2);
 }
@@ -136,7 +136,7 @@ Orchestration<int> a_then_b(OrchestrationContext ctx) {
 // 1 Started, 2 ActivityScheduled; 3 ActivityCompleted of 2, 4 ActivityScheduled; 5 ActivityCompleted of 4, 6 Completed.
 template <class Change>
 std::string corrupted(Change change) {
-  Harness harness(a_then_b);
+  Harness harness(a_before_b);
   harness.start();
   harness.turn({completed(2, "1")});
   harness.turn({completed(4, "2")});
@@ -220,7 +220,7 @@ TEST(CorruptHistory, ASecondStartIsFound) {
 // ----------------------------------------------------------
 
 Harness corrupt_and_running() {
-  Harness harness(a_then_b);
+  Harness harness(a_before_b);
   harness.parent = ParentLink{"boss", 7, 9};
   harness.start();
   harness.turn({completed(2, "1")});
@@ -247,7 +247,7 @@ TEST(CorruptHistory, TheFailureIsNumberedBehindAllStoredEvents) {
 }
 
 TEST(CorruptHistory, WithoutAnyUsableEventTheExecutionFailsAllTheSame) {
-  Harness harness(a_then_b);
+  Harness harness(a_before_b);
   harness.start();
   harness.history[0].body = events::QueueEventDelivered{"q", "1"};
   harness.evict();
@@ -255,7 +255,7 @@ TEST(CorruptHistory, WithoutAnyUsableEventTheExecutionFailsAllTheSame) {
 }
 
 TEST(CorruptHistory, AStartThatIsDeliveredAgainDoesNotBeginAnew) {
-  Harness harness(a_then_b);
+  Harness harness(a_before_b);
   harness.start();
   harness.history[0].body = events::QueueEventDelivered{"q", "1"};
   harness.evict();

@@ -35,7 +35,7 @@ Orchestration<void> one_of_each(OrchestrationContext ctx) {
   co_await ctx.schedule_wait<void>("end");
 }
 
-Harness started() {
+Harness begun() {
   Harness harness(one_of_each);
   harness.start();
   return harness;
@@ -51,7 +51,7 @@ MessageBody child_app_failed(EventId id) {
 // ---- executions ----------------------------------------------------------------------------------------------------
 
 TEST(Intake, CompletionsTimersAndChildrenOfAnotherExecutionAreIgnored) {
-  Harness harness = started();
+  Harness harness = begun();
   std::vector<Message> messages;
   for (const auto& body : {completed(2), app_failed(2), fired(3), child_completed(4), child_app_failed(4)}) {
     messages.push_back({"inst", 2, std::nullopt, body});
@@ -66,7 +66,7 @@ TEST(Intake, CompletionsTimersAndChildrenOfAnotherExecutionAreIgnored) {
 }
 
 TEST(Intake, ACompletionThatNamesNoExecutionIsIgnored) {
-  Harness harness = started();
+  Harness harness = begun();
   EXPECT_THAT(ignored_by(harness.turn_with({{"inst", std::nullopt, std::nullopt, completed(2)}})),
               ElementsAre(std::string("ActivityCompleted") + kOther));
 }
@@ -81,7 +81,7 @@ TEST(Intake, ACompletionOfAnEarlierExecutionDoesNotReachTheSameIdOfTheNext) {
 
 TEST(Intake, EventsQueueMessagesAndCancelsPassWhateverExecutionTheyName) {
   for (const std::optional<ExecutionId> execution : {std::optional<ExecutionId>(2), std::optional<ExecutionId>()}) {
-    Harness harness = started();
+    Harness harness = begun();
     const auto outcome = harness.turn_with({{"inst", execution, std::nullopt, raised("w", "1")},
                                             {"inst", execution, std::nullopt, queued("q", "2")},
                                             {"inst", execution, std::nullopt, cancel("r")}});
@@ -94,7 +94,7 @@ TEST(Intake, EventsQueueMessagesAndCancelsPassWhateverExecutionTheyName) {
 }
 
 TEST(Intake, TerminatePassesWhateverExecutionItNames) {
-  Harness harness = started();
+  Harness harness = begun();
   EXPECT_EQ(harness.turn_with({{"inst", 5, std::nullopt, terminate("r")}}).status, ExecutionStatus::kTerminated);
 }
 
@@ -120,7 +120,7 @@ std::vector<Twice> every_pair_of_outcomes() {
 TEST(Intake, ASecondOutcomeOfAnyKindIsIgnoredInALaterTurn) {
   for (const auto& [first, second] : every_pair_of_outcomes()) {
     SCOPED_TRACE(std::string(kind_name(first)) + " then " + std::string(kind_name(second)));
-    Harness harness = started();
+    Harness harness = begun();
     EXPECT_EQ(harness.turn({first}).events.size(), 1);
     const auto outcome = harness.turn({second});
     EXPECT_EQ(outcome.status, ExecutionStatus::kRunning);
@@ -133,7 +133,7 @@ TEST(Intake, ASecondOutcomeOfAnyKindIsIgnoredInALaterTurn) {
 TEST(Intake, ASecondOutcomeOfAnyKindIsIgnoredInTheSameBatch) {
   for (const auto& [first, second] : every_pair_of_outcomes()) {
     SCOPED_TRACE(std::string(kind_name(first)) + " then " + std::string(kind_name(second)));
-    Harness harness = started();
+    Harness harness = begun();
     const auto outcome = harness.turn({first, second});
     EXPECT_EQ(outcome.status, ExecutionStatus::kRunning);
     ASSERT_EQ(outcome.events.size(), 1);
@@ -143,7 +143,7 @@ TEST(Intake, ASecondOutcomeOfAnyKindIsIgnoredInTheSameBatch) {
 }
 
 TEST(Intake, ExternalEventsAndQueueMessagesAreNeverDuplicates) {
-  Harness harness = started();
+  Harness harness = begun();
   const auto outcome = harness.turn({raised("w", "1"), raised("w", "1"), queued("q", "1"), queued("q", "1")});
   EXPECT_THAT(lines_of(outcome.events),
               ElementsAre("7 ExternalEvent 'w' data=1", "8 ExternalEvent 'w' data=1",
@@ -156,7 +156,7 @@ TEST(Intake, ExternalEventsAndQueueMessagesAreNeverDuplicates) {
 TEST(Intake, ACompletionWithoutAScheduleAbortsTheTurn) {
   for (const auto& body : {completed(99), app_failed(99), fired(99), child_completed(99), child_app_failed(0)}) {
     SCOPED_TRACE(kind_name(body));
-    Harness harness = started();
+    Harness harness = begun();
     const auto outcome = harness.turn({body, queued("q", "1")});
     EXPECT_EQ(outcome.status, ExecutionStatus::kFailed);
     EXPECT_THAT(divergence_of(outcome.error), StartsWith("no matching schedule for " + std::string(kind_name(body))));
@@ -169,7 +169,7 @@ TEST(Intake, ACompletionOfAnotherKindOfScheduleAbortsTheTurn) {
   for (const auto& body :
        {completed(3), app_failed(4), fired(2), child_completed(2), child_app_failed(3), completed(1)}) {
     SCOPED_TRACE(kind_name(body));
-    Harness harness = started();
+    Harness harness = begun();
     const auto outcome = harness.turn({body});
     EXPECT_EQ(outcome.status, ExecutionStatus::kFailed);
     EXPECT_THAT(divergence_of(outcome.error), StartsWith("completion kind mismatch for id="));
@@ -232,7 +232,7 @@ TEST(Intake, TheSecondCancelOfABatchIsIgnoredAndTheFirstReasonCounts) {
 }
 
 TEST(Intake, TheFirstTerminateOfABatchCounts) {
-  Harness harness = started();
+  Harness harness = begun();
   EXPECT_EQ(describe(harness.turn({terminate("first"), terminate("second")}).error.value()), "terminated: first");
 }
 
@@ -284,7 +284,7 @@ TEST(Intake, ContinueAsNewBeatsAStartOfTheSameBatch) {
 }
 
 TEST(Intake, AContinueAsNewForARunningExecutionIsIgnored) {
-  Harness harness = started();
+  Harness harness = begun();
   const auto outcome = harness.turn({messages::ContinueAsNew{"Test", {}, {}, {}, {{"q", "m"}}, {}}});
   EXPECT_THAT(outcome.events, IsEmpty());
   EXPECT_THAT(ignored_by(outcome), ElementsAre("ContinueAsNew: the execution has started already"));
@@ -308,7 +308,7 @@ TEST(Intake, MessagesInFrontOfTheStartAreKept) {
 }
 
 TEST(Intake, AnActivityDoesNotBelongOnTheOrchestratorQueue) {
-  Harness harness = started();
+  Harness harness = begun();
   const auto outcome = harness.turn({messages::ExecuteActivity{2, "A", {}, {}, {}, {}, "Test", {}}});
   EXPECT_THAT(outcome.events, IsEmpty());
   EXPECT_THAT(ignored_by(outcome), ElementsAre("ExecuteActivity: it does not belong on the orchestrator queue"));
@@ -324,7 +324,7 @@ TEST(Intake, WithNeitherAStartNorAHistoryNothingHappens) {
 }
 
 TEST(Intake, ATurnWithoutEffectWritesNothingAndUsesUpNoTurnNumber) {
-  Harness harness = started();
+  Harness harness = begun();
   harness.turn({fired(3), fired(3)});
   harness.turn({fired(3)});
   harness.turn({completed(2)});
@@ -333,7 +333,7 @@ TEST(Intake, ATurnWithoutEffectWritesNothingAndUsesUpNoTurnNumber) {
 }
 
 TEST(Intake, InputsKeepTheOrderOfTheMessages) {
-  Harness harness = started();
+  Harness harness = begun();
   harness.turn({child_completed(4), queued("q"), fired(3), raised("w"), completed(2)});
   const auto lines = harness.lines();
   EXPECT_THAT(

@@ -223,12 +223,12 @@ TEST(Limits, ALimitCannotBeCaughtByTheCode) {
 }
 
 // Bounded only so that a broken engine fails instead of hanging.
-constexpr int kHang = 10'000;
+constexpr int kNeverEnding = 10'000;
 
 TEST(Limits, ALoopThatNeverAwaitsEnds) {
   int calls = 0;
   Harness harness([&calls](OrchestrationContext ctx) -> Orchestration<void> {
-    for (; calls < kHang; ++calls) ctx.set_custom_status("busy");
+    for (; calls < kNeverEnding; ++calls) ctx.set_custom_status("busy");
     co_return;
   });
   harness.also_rebuild = false;
@@ -240,7 +240,7 @@ TEST(Limits, ALoopThatNeverAwaitsEnds) {
 TEST(Limits, ALoopOfRetriedActivitiesThatNeverAwaitsEnds) {
   int calls = 0;
   Harness harness([&calls](OrchestrationContext ctx) -> Orchestration<void> {
-    for (; calls < kHang; ++calls)
+    for (; calls < kNeverEnding; ++calls)
       auto dropped = ctx.schedule_activity<int>("A", ActivityOptions().retry(RetryPolicy(2)));
     co_return;
   });

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Task<int> call(OrchestrationContext ctx, std::string name) {
+Task<int> call_named(OrchestrationContext ctx, std::string name) {
   co_return co_await ctx.schedule_activity<int>(name);
 }
 
@@ -118,7 +118,7 @@ TEST(Select, ADoneFutureBeatsATaskThatHasNotBegun) {
   Harness harness([](OrchestrationContext ctx) -> Orchestration<std::size_t> {
     auto a = ctx.schedule_activity<int>("A");
     co_await a;
-    auto first = co_await select{call(ctx, "MustNotBe"), a};
+    auto first = co_await select{call_named(ctx, "MustNotBe"), a};
     co_return first.index();
   });
   harness.start();
@@ -241,8 +241,8 @@ TEST(Select, AFailedWinnerThrows) {
 TEST(Select, AFailedWinnerIsAValueWithAsResult) {
   Harness harness([](OrchestrationContext ctx) -> Orchestration<std::string> {
     auto named = ctx.schedule_activity<int>("A");
-    auto first =
-        co_await select{named.as_result(), ctx.schedule_activity<int>("B").as_result(), call(ctx, "C").as_result()};
+    auto first = co_await select{named.as_result(), ctx.schedule_activity<int>("B").as_result(),
+                                 call_named(ctx, "C").as_result()};
     auto second = co_await select{named.as_result(), ctx.schedule_timer(Milliseconds(1))};
     co_return std::get<1>(first).error().message() + " " + std::get<0>(second).error().message();
   });
@@ -335,7 +335,7 @@ TEST(SelectMany, TasksMayBeOwnedAndBorrowed) {
 TEST(JoinMany, TasksAndResults) {
   Harness harness([](OrchestrationContext ctx) -> Orchestration<std::string> {
     std::vector<Task<int>> tasks;
-    for (const char* name : {"A", "B"}) tasks.push_back(call(ctx, name));
+    for (const char* name : {"A", "B"}) tasks.push_back(call_named(ctx, name));
     auto results = co_await ctx.join(std::move(tasks)).as_result();
     std::string seen;
     for (const auto& result : results) seen += result ? std::to_string(*result) : result.error().message();

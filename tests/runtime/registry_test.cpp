@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Orchestration<void> nothing(OrchestrationContext) {
+Orchestration<void> does_nothing(OrchestrationContext) {
   co_return;
 }
 
@@ -27,7 +27,7 @@ std::optional<SemanticVersion> resolved(const Registry& registry, std::string_vi
 
 TEST(Registry, WithoutAVersionItIsOneZeroZero) {
   Registry registry;
-  registry.add_orchestration("A", nothing);
+  registry.add_orchestration("A", does_nothing);
   EXPECT_EQ(resolved(registry, "A"), (SemanticVersion{1, 0, 0}));
   EXPECT_EQ(resolved(registry, "A", SemanticVersion{1, 0, 0}), (SemanticVersion{1, 0, 0}));
   EXPECT_NO_THROW(registry.check());
@@ -35,7 +35,7 @@ TEST(Registry, WithoutAVersionItIsOneZeroZero) {
 
 TEST(Registry, WhatIsNotThereIsNotResolved) {
   Registry registry;
-  registry.add_orchestration("A", nothing);
+  registry.add_orchestration("A", does_nothing);
   EXPECT_EQ(resolved(registry, "B"), std::nullopt);
   EXPECT_EQ(resolved(registry, "a"), std::nullopt);
   EXPECT_EQ(resolved(registry, "A", SemanticVersion{1, 0, 1}), std::nullopt);
@@ -45,7 +45,8 @@ TEST(Registry, WhatIsNotThereIsNotResolved) {
 
 TEST(Registry, VersionsMayComeInAnyOrder) {
   Registry registry;
-  for (const char* version : {"2.0.0", "1.10.0", "1.9.0", "10.0.0"}) registry.add_orchestration("A", version, nothing);
+  for (const char* version : {"2.0.0", "1.10.0", "1.9.0", "10.0.0"})
+    registry.add_orchestration("A", version, does_nothing);
   EXPECT_THAT(registry.errors(), IsEmpty());
   EXPECT_THAT(registry.versions("A"), ElementsAre(SemanticVersion{1, 9, 0}, SemanticVersion{1, 10, 0},
                                                   SemanticVersion{2, 0, 0}, SemanticVersion{10, 0, 0}));
@@ -55,13 +56,13 @@ TEST(Registry, VersionsMayComeInAnyOrder) {
 
 TEST(Registry, EachVersionHasItsOwnHandler) {
   Registry registry;
-  registry.add_orchestration("A", "1.0.0", nothing).add_orchestration("A", "2.0.0", nothing);
+  registry.add_orchestration("A", "1.0.0", does_nothing).add_orchestration("A", "2.0.0", does_nothing);
   EXPECT_NE(registry.resolve("A", SemanticVersion{1, 0, 0})->handler, registry.resolve("A")->handler);
 }
 
 TEST(Registry, APolicyDecidesForStartsWithoutAVersion) {
   Registry registry;
-  registry.add_orchestration("A", "1.0.0", nothing).add_orchestration("A", "2.0.0", nothing);
+  registry.add_orchestration("A", "1.0.0", does_nothing).add_orchestration("A", "2.0.0", does_nothing);
   registry.set_version_policy("A", VersionPolicy::exact({1, 0, 0}));
   EXPECT_EQ(resolved(registry, "A"), (SemanticVersion{1, 0, 0}));
   EXPECT_EQ(resolved(registry, "A", SemanticVersion{2, 0, 0}), (SemanticVersion{2, 0, 0}));
@@ -72,18 +73,18 @@ TEST(Registry, APolicyDecidesForStartsWithoutAVersion) {
 TEST(Registry, APolicyMayComeBeforeItsVersionAndUntilThenResolvesToNothing) {
   Registry registry;
   registry.set_version_policy("A", VersionPolicy::exact({2, 0, 0}));
-  registry.add_orchestration("A", "1.0.0", nothing);
+  registry.add_orchestration("A", "1.0.0", does_nothing);
   EXPECT_EQ(resolved(registry, "A"), std::nullopt);
-  registry.add_orchestration("A", "2.0.0", nothing).add_orchestration("A", "3.0.0", nothing);
+  registry.add_orchestration("A", "2.0.0", does_nothing).add_orchestration("A", "3.0.0", does_nothing);
   EXPECT_EQ(resolved(registry, "A"), (SemanticVersion{2, 0, 0}));
 }
 
 TEST(Registry, MistakesAreCollectedAndToldTogether) {
   Registry registry;
-  registry.add_orchestration("", nothing)
-      .add_orchestration("Bad", "1.0", nothing)
-      .add_orchestration("Twice", nothing)
-      .add_orchestration("Twice", "1.0.0", nothing);
+  registry.add_orchestration("", does_nothing)
+      .add_orchestration("Bad", "1.0", does_nothing)
+      .add_orchestration("Twice", does_nothing)
+      .add_orchestration("Twice", "1.0.0", does_nothing);
   ASSERT_EQ(registry.errors().size(), 3u);
   EXPECT_THAT(registry.errors()[0], HasSubstr("without a name"));
   EXPECT_THAT(registry.errors()[1], HasSubstr("'Bad'"));
@@ -99,9 +100,9 @@ TEST(Registry, MistakesAreCollectedAndToldTogether) {
 
 TEST(Registry, ABadOrDuplicateRegistrationChangesNothing) {
   Registry registry;
-  registry.add_orchestration("A", nothing);
+  registry.add_orchestration("A", does_nothing);
   const auto handler = registry.resolve("A")->handler;
-  registry.add_orchestration("A", nothing).add_orchestration("B", "one", nothing);
+  registry.add_orchestration("A", does_nothing).add_orchestration("B", "one", does_nothing);
   EXPECT_EQ(registry.resolve("A")->handler, handler);
   EXPECT_FALSE(registry.has("B"));
   EXPECT_EQ(registry.size(), 1u);
@@ -109,8 +110,8 @@ TEST(Registry, ABadOrDuplicateRegistrationChangesNothing) {
 
 TEST(Registry, NamesAreListedInOrder) {
   Registry registry;
-  for (const char* name : {"pear", "apple", "fig"}) registry.add_orchestration(name, nothing);
-  registry.add_orchestration("fig", "2.0.0", nothing);
+  for (const char* name : {"pear", "apple", "fig"}) registry.add_orchestration(name, does_nothing);
+  registry.add_orchestration("fig", "2.0.0", does_nothing);
   EXPECT_THAT(registry.names(), ElementsAre("apple", "fig", "pear"));
   EXPECT_EQ(registry.size(), 3u);
   EXPECT_TRUE(registry.has("fig"));
@@ -118,10 +119,12 @@ TEST(Registry, NamesAreListedInOrder) {
 
 TEST(Registry, MergingTakesHandlersAndMistakesButNoPolicies) {
   Registry other;
-  other.add_orchestration("A", "2.0.0", nothing).add_orchestration("B", nothing).add_orchestration("C", "x", nothing);
+  other.add_orchestration("A", "2.0.0", does_nothing)
+      .add_orchestration("B", does_nothing)
+      .add_orchestration("C", "x", does_nothing);
   other.set_version_policy("A", VersionPolicy::exact({1, 0, 0}));
   Registry registry;
-  registry.add_orchestration("A", "1.0.0", nothing);
+  registry.add_orchestration("A", "1.0.0", does_nothing);
   registry.merge(other);
   EXPECT_EQ(resolved(registry, "A"), (SemanticVersion{2, 0, 0}));
   EXPECT_TRUE(registry.has("B"));
@@ -131,9 +134,9 @@ TEST(Registry, MergingTakesHandlersAndMistakesButNoPolicies) {
 
 TEST(Registry, MergingTheSameVersionIsAMistakeAndKeepsTheFirst) {
   Registry other;
-  other.add_orchestration("A", nothing);
+  other.add_orchestration("A", does_nothing);
   Registry registry;
-  registry.add_orchestration("A", nothing);
+  registry.add_orchestration("A", does_nothing);
   const auto handler = registry.resolve("A")->handler;
   registry.merge(other);
   EXPECT_THAT(registry.errors(), ElementsAre(HasSubstr("'A': version 1.0.0 was registered twice")));
@@ -142,9 +145,9 @@ TEST(Registry, MergingTheSameVersionIsAMistakeAndKeepsTheFirst) {
 
 TEST(Registry, ACopyIsIndependent) {
   Registry registry;
-  registry.add_orchestration("A", nothing);
+  registry.add_orchestration("A", does_nothing);
   Registry copy = registry;
-  copy.add_orchestration("B", nothing);
+  copy.add_orchestration("B", does_nothing);
   copy.set_version_policy("A", VersionPolicy::exact({9, 0, 0}));
   EXPECT_FALSE(registry.has("B"));
   EXPECT_EQ(resolved(registry, "A"), (SemanticVersion{1, 0, 0}));

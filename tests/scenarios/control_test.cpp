@@ -33,12 +33,12 @@ using SteppedControl = InEveryWorld;
 INSTANTIATE_TEST_SUITE_P(Worlds, SteppedControl, ::testing::ValuesIn(stepped_worlds()),
                          [](const auto& kind) { return kind.param.name(); });
 
-State state_of(World& world, const std::string& instance) {
+State current_state(World& world, const std::string& instance) {
   return world.client().get_orchestration_status(instance).state;
 }
 
 // An activity that runs until it is told to stop, and then ends with a result that nobody wants.
-struct Slow {
+struct SlowWork {
   // Where there are threads a world does not settle while an activity runs.
   void await_started(World& world, int count) {
     if (!world.kind().threads) world.settle();
@@ -60,10 +60,10 @@ Orchestration<int> busy(Ctx ctx, std::string what) {
   if (what == "a timer") co_await ctx.schedule_timer(24h * 365);
   if (what == "an event") co_return co_await ctx.schedule_wait<int>("event");
   if (what == "a message") co_return co_await ctx.dequeue_event<int>("queue");
-  if (what == "an activity") co_return co_await ctx.schedule_activity<int>("Slow");
+  if (what == "an activity") co_return co_await ctx.schedule_activity<int>("SlowWork");
   if (what == "a worker") {
     const auto options = ActivityOptions().tag("nobody serves it");
-    co_return co_await ctx.schedule_activity<int>("Slow", options);
+    co_return co_await ctx.schedule_activity<int>("SlowWork", options);
   }
   if (what == "a child") {
     const auto options = SubOrchestrationOptions().instance_id("child of " + ctx.instance_id());
@@ -77,9 +77,9 @@ Orchestration<int> busy(Ctx ctx, std::string what) {
   co_return 0;
 }
 
-Registry with_slow(const std::shared_ptr<Slow>& slow) {
+Registry with_slow(const std::shared_ptr<SlowWork>& slow) {
   Registry registry;
-  registry.add_async_activity("Slow", [slow](ActivityContext context, ActivityCompletion<int> completion) {
+  registry.add_async_activity("SlowWork", [slow](ActivityContext context, ActivityCompletion<int> completion) {
     const std::scoped_lock lock(slow->mutex);
     ++slow->started;
     slow->changed.notify_all();
@@ -89,7 +89,7 @@ Registry with_slow(const std::shared_ptr<Slow>& slow) {
   return registry;
 }
 
-Registry office(const std::shared_ptr<Slow>& slow = std::make_shared<Slow>()) {
+Registry office(const std::shared_ptr<SlowWork>& slow = std::make_shared<SlowWork>()) {
   return with_slow(slow).add_orchestration("Busy", busy);
 }
 
@@ -115,11 +115,11 @@ TEST_P(Control, EndsWhateverTheInstanceWaitsForAtOnce) {
   for (const auto& [id, how] : ends) end(world, id, how);
   world.settle();
   for (const auto& [id, how] : ends) {
-    EXPECT_EQ(state_of(world, id), how) << id;
+    EXPECT_EQ(current_state(world, id), how) << id;
     EXPECT_THAT(world.client().get_orchestration_status(id).error_text(), HasSubstr("enough of " + id));
     EXPECT_EQ(world.client().list_executions(id).size(), id.starts_with("the next version") ? 2U : 1U) << id;
     const State child = id.starts_with("a child") ? State::kCancelled : State::kNotFound;
-    EXPECT_EQ(state_of(world, "child of " + id), child) << id;
+    EXPECT_EQ(current_state(world, "child of " + id), child) << id;
   }
   EXPECT_THAT(world.event_kinds("code, " + std::string(to_string(State::kCancelled))),
               ElementsAre("OrchestrationStarted", "OrchestrationCancelRequested", "OrchestrationFailed"));
@@ -128,10 +128,10 @@ TEST_P(Control, EndsWhateverTheInstanceWaitsForAtOnce) {
 }
 
 TEST_P(Control, ARunningActivityIsToldToStopAndItsLateResultIsDroppedInSilence) {
-  const auto slow = std::make_shared<Slow>();
+  const auto slow = std::make_shared<SlowWork>();
   Registry registry = office(slow);
   registry.add_orchestration("Race", [](Ctx ctx) -> Orchestration<int> {
-    auto first = co_await perdure::select{ctx.schedule_activity<int>("Slow"), ctx.schedule_wait<int>("event")};
+    auto first = co_await perdure::select{ctx.schedule_activity<int>("SlowWork"), ctx.schedule_wait<int>("event")};
     co_await ctx.schedule_timer(1min);
     co_return first.index() == 1 ? std::get<1>(first) : -1;
   });
@@ -144,8 +144,8 @@ TEST_P(Control, ARunningActivityIsToldToStopAndItsLateResultIsDroppedInSilence) 
   end(world, "terminated", State::kTerminated);
   world.settle();
   EXPECT_EQ(slow->stopped, 3);
-  EXPECT_EQ(state_of(world, "cancelled"), State::kCancelled);
-  EXPECT_EQ(state_of(world, "terminated"), State::kTerminated);
+  EXPECT_EQ(current_state(world, "cancelled"), State::kCancelled);
+  EXPECT_EQ(current_state(world, "terminated"), State::kTerminated);
   EXPECT_EQ(world.wait("race").result<int>(), 5);
   // W23. That two orchestrations failed may be said aloud; of activities there is nothing to say.
   EXPECT_EQ(world.log().count(LogLevel::kWarn), world.log().find("an orchestration failed").size());
@@ -157,20 +157,20 @@ TEST_P(Control, ARunningActivityIsToldToStopAndItsLateResultIsDroppedInSilence) 
 TEST_P(SteppedControl, WheneverTheCancelComesWhatHasBegunIsToldToStop) {
   for (int steps = 0; steps < 100 && !HasFailure(); ++steps) {
     World each(world.kind());
-    const auto slow = std::make_shared<Slow>();
+    const auto slow = std::make_shared<SlowWork>();
     each.start_node(office(slow));
     for (const char* id : {"1", "2", "3", "4", "5"}) each.client().start_orchestration(id, "Busy", "an activity");
     for (int i = 0; i < steps; ++i) each.step();
     for (const char* id : {"1", "2", "3", "4", "5"}) each.client().cancel_instance(id);
     each.advance(1min);
-    for (const char* id : {"1", "2", "3", "4", "5"}) EXPECT_EQ(state_of(each, id), State::kCancelled);
+    for (const char* id : {"1", "2", "3", "4", "5"}) EXPECT_EQ(current_state(each, id), State::kCancelled);
     EXPECT_EQ(slow->stopped, slow->started) << "cancelled after " << steps << " steps";
   }
 }
 
 // Here and below time passes while an activity runs, which a world with threads does not do.
 TEST_P(SteppedControl, AnActivityOnAnotherNodeLearnsOfItWhenItsLockIsRenewed) {
-  const auto slow = std::make_shared<Slow>();
+  const auto slow = std::make_shared<SlowWork>();
   RuntimeOptions only_known;
   only_known.fetch_only_registered = true;
   world.start_node(with_slow(slow), only_known);
@@ -180,7 +180,7 @@ TEST_P(SteppedControl, AnActivityOnAnotherNodeLearnsOfItWhenItsLockIsRenewed) {
   EXPECT_EQ(world.metrics().counter_total(metric::kUnregisteredBackoff.name), 0U);
   world.client().cancel_instance("i");
   world.settle();
-  EXPECT_EQ(state_of(world, "i"), State::kCancelled);
+  EXPECT_EQ(current_state(world, "i"), State::kCancelled);
   EXPECT_EQ(slow->stopped, 0);
   world.advance(15s);
   EXPECT_EQ(slow->stopped, 1);
@@ -188,13 +188,13 @@ TEST_P(SteppedControl, AnActivityOnAnotherNodeLearnsOfItWhenItsLockIsRenewed) {
 }
 
 TEST_P(SteppedControl, AnAsynchronousActivityThatTimesOutIsToldToStopAndMakesRoom) {
-  const auto slow = std::make_shared<Slow>();
+  const auto slow = std::make_shared<SlowWork>();
   Registry registry = with_slow(slow);
   registry.add_orchestration("Timeouts", [](Ctx ctx) -> Orchestration<int> {
     int timeouts = 0;
     for (int i = 0; i < 3; ++i) {
       const auto options = ActivityOptions().timeout(1min);
-      const auto outcome = co_await ctx.schedule_activity<int>("Slow", options).as_result();
+      const auto outcome = co_await ctx.schedule_activity<int>("SlowWork", options).as_result();
       if (!outcome && outcome.error().is_timeout()) ++timeouts;
     }
     co_return timeouts;
@@ -206,14 +206,14 @@ TEST_P(SteppedControl, AnAsynchronousActivityThatTimesOutIsToldToStopAndMakesRoo
   for (int i = 0; i < 30; ++i) world.advance(10s);  // less than what is left of a lock when it is renewed
   EXPECT_EQ(slow->started, 3);
   EXPECT_EQ(slow->stopped, slow->started);
-  EXPECT_EQ(state_of(world, "i"), State::kCompleted);
+  EXPECT_EQ(current_state(world, "i"), State::kCompleted);
 }
 
 TEST_P(Control, EndsAnInstanceBeforeItsFirstTurn) {
-  const auto slow = std::make_shared<Slow>();
+  const auto slow = std::make_shared<SlowWork>();
   for (const char* id : {"cancelled", "terminated"}) {
     world.client().start_orchestration(id, "Busy", "an activity");
-    EXPECT_EQ(state_of(world, id), State::kPending);
+    EXPECT_EQ(current_state(world, id), State::kPending);
   }
   end(world, "cancelled", State::kCancelled);
   end(world, "terminated", State::kTerminated);
@@ -235,7 +235,7 @@ TEST_P(SteppedControl, EndsAnInstanceBetweenTwoExecutions) {
     EXPECT_THAT(world.event_kinds(id), Contains("OrchestrationContinuedAsNew"));
     end(world, id, how);
     world.settle();
-    EXPECT_EQ(state_of(world, id), how);
+    EXPECT_EQ(current_state(world, id), how);
     EXPECT_THAT(world.client().list_executions(id), ElementsAre(1, 2));
     world.stop_node(node);
   }
@@ -301,7 +301,7 @@ TEST_P(Control, AnEventReachesWhoeverWaitsWhenItIsTakenAndNobodyElse) {
   world.settle();
   client.raise_event("not yet", "go on", true);
   world.advance(1h);
-  EXPECT_EQ(state_of(world, "not yet"), State::kRunning);
+  EXPECT_EQ(current_state(world, "not yet"), State::kRunning);
   client.raise_event("not yet", "event", 3);
   EXPECT_EQ(world.wait("not yet").result<int>(), 3);
 }
@@ -369,7 +369,7 @@ TEST_P(Control, ADeletedInstanceLeavesNothingToOneOfTheSameName) {
     EXPECT_THAT(world.event_kinds(std::to_string(i)), ElementsAre("OrchestrationStarted", "QueueSubscribed"));
     client.enqueue_event(std::to_string(i), "queue", 7);
     world.settle();
-    EXPECT_EQ(state_of(world, std::to_string(i)), State::kCompleted) << i;
+    EXPECT_EQ(current_state(world, std::to_string(i)), State::kCompleted) << i;
   }
 }
 

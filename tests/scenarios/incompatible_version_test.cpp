@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Ctx = OrchestrationContext;
 
-const std::string kAbandoned(metric::kOrchestrationIncompatibleVersionAbandoned.name);
+const std::string kAbandonedVersions(metric::kOrchestrationIncompatibleVersionAbandoned.name);
 
 class IncompatibleVersions : public InEveryCluster {
  protected:
@@ -58,11 +58,11 @@ TEST_P(IncompatibleVersions, AfterMaxAttemptsItFailsWithPinAndRange) {
   cluster.advance(1s);
   cluster.advance(1s);
   EXPECT_EQ(cluster.state("i"), OrchestrationState::kRunning);
-  EXPECT_EQ(cluster.metrics().counter_total(kAbandoned), 3U);
+  EXPECT_EQ(cluster.metrics().counter_total(kAbandonedVersions), 3U);
   cluster.advance(1s);
   EXPECT_THAT(watch->attempts("i"), ElementsAre(1U, 2U, 3U, 4U));
   EXPECT_THAT(watch->abandons, SizeIs(3));
-  EXPECT_EQ(cluster.metrics().counter_total(kAbandoned), 3U);
+  EXPECT_EQ(cluster.metrics().counter_total(kAbandonedVersions), 3U);
   EXPECT_THAT(ran.of("a"), IsEmpty());
 
   const auto status = cluster.client().get_orchestration_status("i");
@@ -85,7 +85,7 @@ TEST_P(IncompatibleVersions, AnUndecodableHistoryOfALaterEngineFailsForItsVersio
   ASSERT_EQ(status.state, OrchestrationState::kFailed);
   ASSERT_TRUE(std::holds_alternative<ConfigurationError>(*status.error)) << status.error_text();
   EXPECT_THAT(status.error_text(), AllOf(HasSubstr("99.0.0"), HasSubstr("1.0.0")));
-  EXPECT_EQ(cluster.metrics().counter_total(kAbandoned), 3U);
+  EXPECT_EQ(cluster.metrics().counter_total(kAbandonedVersions), 3U);
 }
 
 TEST_P(IncompatibleVersions, TheParentOfAnIncompatibleChildIsTold) {
@@ -143,7 +143,7 @@ TEST_P(IncompatibleVersions, ByDefaultLaterVersionsAreNotRun) {
   EXPECT_THAT(watch->attempts("i"), ElementsAre(1U));
   EXPECT_THAT(watch->abandons, SizeIs(1));
   EXPECT_THAT(ran.of("a"), IsEmpty());
-  EXPECT_EQ(cluster.metrics().counter_total(kAbandoned), 1U);
+  EXPECT_EQ(cluster.metrics().counter_total(kAbandonedVersions), 1U);
 }
 
 // Seed 000, 27, with a store that filters: nothing is fetched, so nothing is counted.

@@ -23,7 +23,7 @@ using ::testing::Each;
 using ::testing::IsEmpty;
 using Ctx = OrchestrationContext;
 
-constexpr Milliseconds kLock{30'000};  // RuntimeOptions::worker_lock_timeout
+constexpr Milliseconds kActivityLock{30'000};  // RuntimeOptions::worker_lock_timeout
 
 // Fan runs so many activities at once and answers how many have ended well.
 void add_fan(Registry& registry) {
@@ -69,7 +69,7 @@ TEST_P(LongActivities, HundredsAreKeptOverManyLocksAndFetchedOnce) {
   cluster.client().start_orchestration("i", "Fan", kMany);
   cluster.settle();
   ASSERT_EQ(calls.size(), static_cast<std::size_t>(kMany));
-  for (int i = 0; i < 10; ++i) cluster.advance(kLock / 3);
+  for (int i = 0; i < 10; ++i) cluster.advance(kActivityLock / 3);
   complete_all(calls);
   EXPECT_EQ(cluster.wait("i").result<int>(), kMany);
   EXPECT_EQ(views[0]->activities.size() + views[1]->activities.size(), static_cast<std::size_t>(kMany));
@@ -117,7 +117,7 @@ TEST_F(LongActivitiesWithThreads, HundredsAreKeptWhileOthersComeAndGo) {
   const auto runtime = run(registry);
   client.start_orchestration("i", "Fan", kMany);
   ASSERT_TRUE(eventually([&] { return calls.size() == kMany; }));
-  pass_in_steps(kLock / 6, 30);
+  pass_in_steps(kActivityLock / 6, 30);
   EXPECT_EQ(calls.size(), static_cast<std::size_t>(kMany)) << "none was fetched twice";
   EXPECT_GE(store->work_renewals, 8);
   for (const OpenCalls::Call& call : calls.all()) {

@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 using Ctx = OrchestrationContext;
 
 // Parent waits for Loop, which has as many executions as its input says, of two minutes and three turns each.
-Registry family() {
+Registry observed_family() {
   Registry registry;
   registry.add_orchestration("Parent", [](Ctx ctx, int rounds) -> Orchestration<int> {
     co_return co_await ctx.schedule_sub_orchestration<int>("Loop", rounds);
@@ -63,7 +63,7 @@ class EngineMetrics : public InEveryWorld {
   }
   // A parent and three executions of its child, in six minutes.
   void run_family() {
-    world.start_node(family());
+    world.start_node(observed_family());
     world.client().start_orchestration("p", "Parent", 3);
     for (int minute = 0; minute < 6; ++minute) world.advance(1min);
     ASSERT_EQ(world.client().get_orchestration_status("p").result<int>(), 1);
@@ -99,7 +99,7 @@ TEST_P(EngineMetrics, AnEndIsCountedOnceForEachExecution) {
 }
 
 TEST_P(EngineMetrics, AFailureIsCountedOnce) {
-  world.start_node(family());
+  world.start_node(observed_family());
   world.client().start_orchestration("i", "Fails");
   world.advance(1min);
   ASSERT_EQ(world.client().get_orchestration_status("i").state, OrchestrationState::kFailed);
@@ -140,19 +140,19 @@ TEST_P(EngineMetrics, TurnsAndEventsAreThoseOfTheExecutions) {
 TEST_P(EngineMetrics, ContinuationsAreCountedByOrchestration) {
   run_family();
   const auto all = world.metrics().snapshot();
-  const auto family = std::find_if(all.begin(), all.end(), [](const MetricFamily& each) {
+  const auto observed_family = std::find_if(all.begin(), all.end(), [](const MetricFamily& each) {
     return each.name == metric::kOrchestrationContinueAsNew.name;
   });
-  ASSERT_NE(family, all.end());
-  ASSERT_THAT(family->series, SizeIs(1));
-  EXPECT_THAT(family->series.front().labels, ElementsAre(Pair("orchestration_name", "Loop")));
-  EXPECT_EQ(std::get<std::uint64_t>(family->series.front().value), 2U);
+  ASSERT_NE(observed_family, all.end());
+  ASSERT_THAT(observed_family->series, SizeIs(1));
+  EXPECT_THAT(observed_family->series.front().labels, ElementsAre(Pair("orchestration_name", "Loop")));
+  EXPECT_EQ(std::get<std::uint64_t>(observed_family->series.front().value), 2U);
 }
 
 TEST_P(EngineMetrics, AnExecutionThatTheInfrastructureFailsIsCounted) {
   RuntimeOptions options;
   options.worker_tag_filter = TagFilter::none();  // the test is the worker
-  world.start_node(family(), options);
+  world.start_node(observed_family(), options);
   world.client().start_orchestration("i", "Works");
   world.settle();
   const MessageBody broken = messages::ActivityFailed{2, InfrastructureError{"run", "the machine is gone", false}};
@@ -174,7 +174,7 @@ TEST_P(EngineMetrics, AnExecutionThatTheInfrastructureFailsIsCounted) {
 // ---- Activities ----
 
 TEST_P(EngineMetrics, EachAttemptAtAnActivityWithoutHandlerIsCounted) {
-  world.start_node(family());
+  world.start_node(observed_family());
   world.client().start_orchestration("i", "Calls");
   world.settle();
   const auto errors = [&] { return count(metric::kActivityConfigurationErrors, {{"activity_name", "Nobody"}}); };
@@ -194,7 +194,7 @@ TEST_P(EngineMetrics, TheActiveOrchestrationsAreThoseThatHaveNotEnded) {
   const auto reaches = [&](double active) {
     return world.until([&] { return world.metrics().gauge_value(metric::kActiveOrchestrations.name) == active; });
   };
-  world.start_node(family());
+  world.start_node(observed_family());
   ASSERT_TRUE(reaches(0));
   for (const char* id : {"a", "b", "c"}) world.client().start_orchestration(id, "Waits", id == std::string("c"));
   ASSERT_TRUE(reaches(3));
@@ -214,7 +214,7 @@ TEST_P(EngineMetrics, TheActiveOrchestrationsAreThoseThatHaveNotEnded) {
 TEST_P(EngineMetrics, NoLabelNamesAnInstanceOrAnExecution) {
   RuntimeOptions options;
   options.max_attempts = 2;
-  world.start_node(family(), options);
+  world.start_node(observed_family(), options);
   const Client& client = world.client();
   client.start_orchestration("marked-parent", "Parent", 2);
   for (const char* name : {"Fails", "Calls", "Works", "Unknown"}) {
@@ -228,12 +228,12 @@ TEST_P(EngineMetrics, NoLabelNamesAnInstanceOrAnExecution) {
     EXPECT_TRUE(world.wait(id).ended());
   }
   std::size_t labels = 0;
-  for (const MetricFamily& family : world.metrics().snapshot()) {
-    for (const MetricSeries& series : family.series) {
+  for (const MetricFamily& observed_family : world.metrics().snapshot()) {
+    for (const MetricSeries& series : observed_family.series) {
       for (const auto& [key, value] : series.labels) {
         ++labels;
-        EXPECT_THAT(key, Not(AnyOf(HasSubstr("instance"), HasSubstr("execution")))) << family.name;
-        EXPECT_THAT(value, Not(HasSubstr("marked"))) << family.name << ", " << key;
+        EXPECT_THAT(key, Not(AnyOf(HasSubstr("instance"), HasSubstr("execution")))) << observed_family.name;
+        EXPECT_THAT(value, Not(HasSubstr("marked"))) << observed_family.name << ", " << key;
       }
     }
   }

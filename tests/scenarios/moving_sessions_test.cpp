@@ -18,10 +18,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Node = SteppedCluster::Node;
 
-constexpr Milliseconds kLock{30'000};      // RuntimeOptions::session_lock_timeout, and worker_lock_timeout
-constexpr Milliseconds kIdle{300'000};     // RuntimeOptions::session_idle_timeout
-constexpr Milliseconds kCleanup{300'000};  // RuntimeOptions::session_cleanup_interval
-constexpr Milliseconds kStep{10'000};      // of time that passes: short enough for every renewal
+constexpr Milliseconds kSessionLock{30'000};  // RuntimeOptions::session_lock_timeout, and worker_lock_timeout
+constexpr Milliseconds kIdle{300'000};        // RuntimeOptions::session_idle_timeout
+constexpr Milliseconds kCleanup{300'000};     // RuntimeOptions::session_cleanup_interval
+constexpr Milliseconds kStep{10'000};         // of time that passes: short enough for every renewal
 
 class MovingSessions : public InEveryCluster {
  protected:
@@ -69,7 +69,7 @@ TEST_P(MovingSessions, TheSessionsOfANodeThatDiesMoveWhenTheirLocksEnd) {
   cluster.kill_node(first);
   start("b");
   EXPECT_EQ(say_and_hear("i"), "1 a");
-  cluster.advance(kLock - 1ms);
+  cluster.advance(kSessionLock - 1ms);
   EXPECT_EQ(answer("i"), "1 a");
   cluster.advance(1ms);
   EXPECT_EQ(answer("i"), "2 b");
@@ -101,7 +101,7 @@ TEST_P(MovingSessions, AnActivityThatWasRunningGoesToTheNewHolder) {
   ASSERT_EQ(calls.size(), 1U);
   cluster.kill_node(first);
   start("b");
-  cluster.advance(kLock - 1ms);
+  cluster.advance(kSessionLock - 1ms);
   EXPECT_EQ(calls.size(), 1U);
   cluster.advance(1ms);
   ASSERT_EQ(calls.size(), 2U);
@@ -158,7 +158,7 @@ TEST_P(MovingSessions, ASessionThatIsUsedNowAndThenStaysWhereItIs) {
   EXPECT_EQ(say_and_hear("i"), "1 a");
   start("b");
   for (int i = 2; i <= 10; ++i) {
-    pass(kIdle - kLock);
+    pass(kIdle - kSessionLock);
     EXPECT_EQ(say_and_hear("i"), std::to_string(i) + " a");
   }
   EXPECT_EQ(log.opened_on("a").size() + log.opened_on("b").size(), 1U);
@@ -174,7 +174,7 @@ TEST_P(MovingSessions, ASessionThatIsNotUsedGoesAfterItsIdleTimeout) {
   EXPECT_EQ(say_and_hear("j"), "none") << "there is no room";
   pass(kIdle - 1ms);
   EXPECT_EQ(answer("j"), "none");
-  pass(kLock);  // which has been renewed just before
+  pass(kSessionLock);  // which has been renewed just before
   EXPECT_EQ(answer("j"), "1 a");
   EXPECT_EQ(say_and_hear("i"), "1 a") << "now the other has the place";
 }
@@ -213,9 +213,9 @@ TEST_P(MovingSessions, AnActivityWhoseSessionHasMovedIsCompletedAllTheSame) {
   start("b");
   begin_chat("j", "s");
   EXPECT_EQ(say_and_hear("j"), "none");
-  pass(kLock);
+  pass(kSessionLock);
   EXPECT_EQ(answer("j"), "1 b") << "the session has moved";
-  pass(kLock);
+  pass(kSessionLock);
   EXPECT_FALSE(calls.latest().ctx.is_cancelled()) << "the lock of the activity holds";
   calls.latest().done.complete("by its first worker");
   EXPECT_EQ(cluster.wait("i").result<std::string>(), "done: by its first worker");

@@ -21,7 +21,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using Ctx = OrchestrationContext;
 
-constexpr std::uint32_t kMaxAttempts = 3;
+constexpr std::uint32_t kAttemptsToRead = 3;
 const std::string kGarbage("\0not a body\xff", 12);
 
 // Changes what a node gets; the store keeps it as it is.
@@ -64,7 +64,7 @@ class Distorting final : public testing::ForwardingProvider {
 class Undecodable : public InEveryCluster {
  protected:
   Undecodable() {
-    options.max_attempts = kMaxAttempts;
+    options.max_attempts = kAttemptsToRead;
     registry.add_orchestration("Parent", [](Ctx ctx) -> Orchestration<int> {
       co_return co_await ctx.schedule_sub_orchestration<int>("Middle", SubOrchestrationOptions().instance_id("middle"));
     });
@@ -129,7 +129,7 @@ TEST_P(Undecodable, AHistoryThatBreaksOffIsEndedBehindItsLastEvent) {
   ASSERT_EQ(status.state, OrchestrationState::kFailed);
   ASSERT_NE(poison(status), nullptr) << status.error_text();
   EXPECT_EQ(poison(status)->subject, PoisonSubject::kUndecodableHistory);
-  EXPECT_EQ(poison(status)->attempts, kMaxAttempts + 1);
+  EXPECT_EQ(poison(status)->attempts, kAttemptsToRead + 1);
   const auto after = records("middle");
   ASSERT_GT(after.size(), before.size());
   EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin())) << "what is stored is not touched";
@@ -195,7 +195,7 @@ TEST_P(Undecodable, AMessageIsGivenBackForASecondUntilItEndsAsPoison) {
   watch->instances.clear();
   send_garbage("i");
   cluster.settle();
-  for (std::uint32_t attempts = 1; attempts <= kMaxAttempts; ++attempts) {
+  for (std::uint32_t attempts = 1; attempts <= kAttemptsToRead; ++attempts) {
     EXPECT_EQ(cluster.state("i"), OrchestrationState::kRunning);
     EXPECT_THAT(watch->instances, SizeIs(attempts));
     EXPECT_EQ(watch->abandons.back().delay, 1s);
@@ -208,7 +208,7 @@ TEST_P(Undecodable, AMessageIsGivenBackForASecondUntilItEndsAsPoison) {
   ASSERT_EQ(status.state, OrchestrationState::kFailed);
   ASSERT_NE(poison(status), nullptr) << status.error_text();
   EXPECT_EQ(poison(status)->subject, PoisonSubject::kOrchestration);
-  EXPECT_EQ(poison(status)->attempts, kMaxAttempts + 1);
+  EXPECT_EQ(poison(status)->attempts, kAttemptsToRead + 1);
   EXPECT_THAT(poison(status)->message, Not(IsEmpty()));
   EXPECT_EQ(cluster.client().get_queue_depths(), QueueDepths());
 }
@@ -381,8 +381,8 @@ class UndecodableActivity : public Undecodable {
     EXPECT_EQ(poison(status)->subject, PoisonSubject::kActivity);
     EXPECT_EQ(poison(status)->activity_name, "Add");
     EXPECT_EQ(poison(status)->activity_id, 2U);
-    EXPECT_EQ(poison(status)->attempts, kMaxAttempts + 1);
-    EXPECT_EQ(view->distorted_fetches, static_cast<int>(kMaxAttempts) + 1);
+    EXPECT_EQ(poison(status)->attempts, kAttemptsToRead + 1);
+    EXPECT_EQ(view->distorted_fetches, static_cast<int>(kAttemptsToRead) + 1);
     EXPECT_EQ(cluster.client().get_queue_depths(), QueueDepths());
     cluster.client().start_orchestration("later", "CallsOther");
     cluster.settle();

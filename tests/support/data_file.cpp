@@ -16,7 +16,7 @@ void expect_data_file(const std::string& path, std::string_view expected) {
   content << file.rdbuf();
   if (file.is_open() && content.str() == expected) return;
 
-  const auto produced = std::filesystem::path(testing::TempDir()) / "perdure_data" / wanted.filename();
+  const auto produced = std::filesystem::path(::testing::TempDir()) / "perdure_data" / wanted.filename();
   std::filesystem::create_directories(produced.parent_path());
   std::ofstream(produced, std::ios::binary) << expected;
   ADD_FAILURE() << wanted << (file.is_open() ? " is not" : " is missing; it should be") << " what this build produces, "

@@ -28,8 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{60};   // for anything that a server does
-constexpr std::chrono::milliseconds kPause{5};  // between two looks at it
+constexpr std::chrono::seconds kServerPatience{60};   // for anything that a server does
+constexpr std::chrono::milliseconds kServerPause{5};  // between two looks at it
 
 struct ProcessState {
   char state = 0;
@@ -57,7 +57,7 @@ std::vector<pid_t> children_of(pid_t process) {
 }
 
 void pause() {
-  ::poll(nullptr, 0, static_cast<int>(kPause.count()));
+  ::poll(nullptr, 0, static_cast<int>(kServerPause.count()));
 }
 
 }  // namespace
@@ -72,17 +72,13 @@ class PostgresServer::Folder {
     remove_abandoned();
     // Locked before it has its name: whoever finds it, finds it locked.
     const std::string unnamed = folder_.file("in_use.new");
-    lock_ = ::open(unnamed.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    lock_.file = ::open(unnamed.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock_.file < 0 || ::flock(lock_.file, LOCK_EX | LOCK_NB) != 0) {
       throw std::runtime_error("cannot lock " + unnamed + ": " + std::generic_category().message(errno));
     }
     fs::rename(unnamed, folder_.file(kInUse));
     give_to_postgres_user(folder_.path());
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { ::close(lock_); }
-
   [[nodiscard]] const fs::path& path() const noexcept { return folder_.path(); }
   [[nodiscard]] fs::path data() const { return path() / "data"; }
   [[nodiscard]] fs::path log() const { return path() / "log"; }
@@ -101,8 +97,18 @@ class PostgresServer::Folder {
     }
   }
 
+  struct Lock {
+    int file = -1;
+    Lock() = default;
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+    ~Lock() {
+      if (file >= 0) ::close(file);
+    }
+  };
+
+  Lock lock_;  // outlives the folder: two that remove it at the same time get in each other's way
   TemporaryFolder folder_;
-  int lock_ = -1;
 };
 
 // ---- PostgresServer ------------------------------------------------------------------------------------------------
@@ -185,9 +191,9 @@ bool PostgresServer::starts_on(int port) {
                                "unix_socket_directories=" + folder_->path().string()},
       folder_->path(), folder_->log(), SIGQUIT);
   const std::string by_socket = "host=" + folder_->path().string() + " port=" + std::to_string(port) + " user=postgres";
-  const auto deadline = SteadyClock::now() + kPatience;
+  const auto deadline = SteadyClock::now() + kServerPatience;
   while (PQping(by_socket.c_str()) != PQPING_OK) {
-    if (process_->ended_within(kPause)) {
+    if (process_->ended_within(kServerPause)) {
       process_.reset();
       std::ifstream log(folder_->log());
       log.seekg(log_begin);
@@ -203,7 +209,7 @@ bool PostgresServer::starts_on(int port) {
 void PostgresServer::end_with(int signal) {
   if (!running()) return;
   process_->send(signal);
-  if (!process_->ended_within(kPatience)) throw failure("it does not end");
+  if (!process_->ended_within(kServerPatience)) throw failure("it does not end");
   process_.reset();
 }
 
@@ -249,7 +255,7 @@ void PostgresServer::set(const std::string& name, const std::string& value) cons
   const std::string before = execute(load_time);
   execute("ALTER SYSTEM SET " + name + " = '" + quoted + "'");
   execute("SELECT pg_reload_conf()");
-  const auto deadline = SteadyClock::now() + kPatience;
+  const auto deadline = SteadyClock::now() + kServerPatience;
   while (execute(load_time) == before) {
     if (SteadyClock::now() > deadline) throw failure("it does not read its configuration");
     pause();
