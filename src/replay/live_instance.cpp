@@ -189,7 +189,8 @@ TurnOutcome LiveInstance::run_turn(const TurnRequest& request) {
     TurnOutcome outcome;
     for (const Message& message : request.messages) {
       if (auto refusal = refusal_of(message, std::nullopt)) outcome.messages.push_back(std::move(*refusal));
-      outcome.ignored.push_back({std::string(kind_name(message.body)), IgnoreReason::kExecutionEnded});
+      outcome.ignored.push_back(
+          {.what = std::string(kind_name(message.body)), .reason = IgnoreReason::kExecutionEnded});
     }
     return outcome;
   }
@@ -311,7 +312,7 @@ void LiveInstance::apply(const Event& event) {
   } else if (const auto* child_failed = std::get_if<events::SubOrchestrationFailed>(&event.body)) {
     settle(child_failed->source, std::nullopt, &child_failed->error);
   } else if (const auto* raised = std::get_if<events::ExternalEvent>(&event.body)) {
-    raise(*raised);
+    raise(event.id, *raised);
   } else if (const auto* message = std::get_if<events::QueueEventDelivered>(&event.body)) {
     deliver(queues_.add_message(message->queue, {event.id, message->data}));
   } else if (const auto* start = std::get_if<events::OrchestrationStarted>(&event.body)) {
@@ -349,10 +350,10 @@ void LiveInstance::settle(EventId schedule_id, const Payload& payload, const Err
   slot->completion.complete(next_rank());
 }
 
-void LiveInstance::raise(const events::ExternalEvent& event) {
+void LiveInstance::raise(EventId id, const events::ExternalEvent& event) {
   const SlotRef slot = inert() ? SlotRef() : waits_.take(event.name);
   if (!slot) {
-    if (!replaying_) ignored_.push_back({"ExternalEvent '" + event.name + "'", IgnoreReason::kNobodyWaits});
+    if (!replaying_) ignored_.push_back({"ExternalEvent '" + event.name + "'", IgnoreReason::kNobodyWaits, id});
     return;
   }
   operations_.take(slot->schedule_id);

@@ -117,7 +117,7 @@ class LiveInstance final : private detail::ContextCore {
   void apply(const Event& event);
   void begin(const events::OrchestrationStarted& start);
   void settle(EventId schedule_id, const Payload& payload, const ErrorDetails* error);
-  void raise(const events::ExternalEvent& event);
+  void raise(EventId id, const events::ExternalEvent& event);
   void run_ready();
   void finish();
   class UserCode;

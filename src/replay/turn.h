@@ -56,6 +56,7 @@ enum class IgnoreReason : std::uint8_t {
 struct IgnoredMessage {
   std::string what;  // kind and subject
   IgnoreReason reason = IgnoreReason::kDuplicate;
+  EventId event_id = 0;  // kNobodyWaits: what it has become in the history
   bool operator==(const IgnoredMessage&) const = default;
 };
 

@@ -26,7 +26,7 @@ from documents import all_documents
 
 KINDS = ("declarations", "apart", "statements", "orchestration", "program")
 # What may stand in a fence without being C++.
-OTHER_LANGUAGES = ("text", "sh", "cmake", "make", "sql", "json", "yaml", "ini", "dockerfile", "diff", "prometheus")
+OTHER_LANGUAGES = ("text", "sh", "cmake", "make", "sql", "json", "yaml", "ini", "dockerfile", "console", "diff", "prometheus")
 LOOKS_LIKE_CPP = re.compile(r"(;|\) \{)\s*(//.*)?$")
 
 HEADERS = (

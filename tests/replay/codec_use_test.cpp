@@ -42,6 +42,7 @@ namespace perdure::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(CodecUse, TypesWithToJsonAndFromJsonGoInAndOut) {
   Harness harness([](OrchestrationContext ctx, Order order) -> Orchestration<Order> {
@@ -155,7 +156,8 @@ TEST(CodecUse, AnInputOfTheWrongTypeFailsTheOrchestrationBeforeItsCodeRuns) {
   const auto last = harness.start("\"seven\"");
   EXPECT_EQ(last.status, ExecutionStatus::kFailed);
   EXPECT_THAT(describe(*last.error), HasSubstr("the input of orchestration 'Test' cannot be used"));
-  EXPECT_THAT(describe(*last.error), HasSubstr("seven"));
+  EXPECT_THAT(describe(*last.error), HasSubstr("got a string of 7 bytes"));
+  EXPECT_THAT(describe(*last.error), Not(HasSubstr("seven"))) << "payloads stay out of errors";
   EXPECT_EQ(harness.history.size(), 2u);
   EXPECT_EQ(harness.replay_failure(), std::nullopt);
 }

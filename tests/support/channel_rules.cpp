@@ -19,9 +19,8 @@ unsigned long number_of(const std::string& message) {
 }
 
 bool was_ignored(const TurnOutcome& outcome, const Event& event) {
-  const std::string text = summarize(event.body);
   return std::any_of(outcome.ignored.begin(), outcome.ignored.end(), [&](const IgnoredMessage& ignored) {
-    return ignored.reason == IgnoreReason::kNobodyWaits && ignored.what == text;
+    return ignored.reason == IgnoreReason::kNobodyWaits && ignored.event_id == event.id;
   });
 }
 
