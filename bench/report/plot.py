@@ -3,7 +3,7 @@
 import math
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT = 820, 380
+WIDTH, HEIGHT = 820, 404
 PANEL_WIDTH, PANEL_HEIGHT = 320, 250
 TOP, LEFT, GAP = 40, 70, 70
 COLOURS = {("SQLite", "full"): "#1f77b4", ("SQLite", "normal"): "#7fb8de", ("PostgreSQL", "full"): "#d95f02",
@@ -70,10 +70,10 @@ def legend(keys):
     parts = []
     x = LEFT
     for store, sync in keys:
-        parts += [line(x, HEIGHT - 14, x + 24, HEIGHT - 14, COLOURS[store, sync], 3),
-                  text(x + 30, HEIGHT - 10, f"{store}, sync {sync}", "start")]
+        parts += [line(x, HEIGHT - 38, x + 24, HEIGHT - 38, COLOURS[store, sync], 3),
+                  text(x + 30, HEIGHT - 34, f"{store}, sync {sync}", "start")]
         x += 190
-    parts.append(text(x, HEIGHT - 10, "dashed: the bare database; p99", "start"))
+    parts.append(text(LEFT, HEIGHT - 10, "dashed: left the bare database, right the 99th percentile", "start"))
     return parts
 
 
