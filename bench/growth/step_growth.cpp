@@ -1,5 +1,5 @@
-// Whether a step gets dearer as its workflow grows: one workflow of 10,000 steps is run, and the time of its steps 9,000
-// to 10,000 is compared with that of its steps 1,000 to 2,000.
+// Whether a step gets dearer as its workflow grows: one workflow of 10,000 steps is run, and the time of its steps
+// 9,000 to 10,000 is compared with that of its steps 1,000 to 2,000.
 //
 //   step_growth [store=FILE] [cache=1] [fast=1]
 #include <chrono>
@@ -62,8 +62,8 @@ void run(const Arguments& arguments) {
 int main(int count, char** values) {
   try {
     Arguments arguments;
-    bench::read_arguments(
-        count, values, {{"store", &arguments.store}, {"cache", &arguments.cache}, {"fast", &arguments.fast}});
+    bench::read_arguments(count, values,
+                          {{"store", &arguments.store}, {"cache", &arguments.cache}, {"fast", &arguments.fast}});
     run(arguments);
     return 0;
   } catch (const std::exception& error) {
