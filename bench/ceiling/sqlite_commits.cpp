@@ -6,6 +6,7 @@
 
 #include "ceiling/ceiling.h"
 #include "ceiling/sqlite_file.h"
+#include "ceiling/sqlite_statement.h"
 
 namespace ceiling {
 
@@ -13,15 +14,18 @@ std::vector<double> sqlite_commits(const Load& load) {
   SqliteFile file(load.path, load.synced);
   file.execute("CREATE TABLE history(id INTEGER PRIMARY KEY, data BLOB NOT NULL)");
   file.execute("CREATE TABLE activities(id INTEGER PRIMARY KEY, data BLOB NOT NULL)");
-  const std::string commit = "BEGIN IMMEDIATE; INSERT INTO history(data) VALUES(zeroblob(" +
-                             std::to_string(load.events_bytes) +
-                             ")); DELETE FROM activities; INSERT INTO activities(data) VALUES(zeroblob(" +
-                             std::to_string(load.message_bytes) + ")); COMMIT";
+  Statement begin(file.database(), "BEGIN IMMEDIATE");
+  Statement append(file.database(), "INSERT INTO history(data) VALUES(zeroblob(?1))");
+  Statement finish(file.database(), "DELETE FROM activities");
+  Statement schedule(file.database(), "INSERT INTO activities(data) VALUES(zeroblob(?1))");
+  Statement commit(file.database(), "COMMIT");
+  append.bind(1, static_cast<std::int64_t>(load.events_bytes));
+  schedule.bind(1, static_cast<std::int64_t>(load.message_bytes));
   std::vector<double> microseconds;
   const Stopwatch watch;
   do {
     const Stopwatch one;
-    file.execute(commit.c_str());
+    for (Statement* const statement : {&begin, &append, &finish, &schedule, &commit}) statement->run();
     microseconds.push_back(one.seconds() * 1e6);
   } while (watch.seconds() < load.seconds && !load.stopped());
   return microseconds;

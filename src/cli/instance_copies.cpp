@@ -1,5 +1,7 @@
 #include "cli/instance_copies.h"
 
+#include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "cli/exit_code.h"
@@ -55,7 +57,12 @@ bool is_known(Provider& store, const std::vector<InstanceCopy>& tree, std::strin
   return false;
 }
 
-// Reads it all; throws if anything in it cannot be imported.
+void rewind(std::istream& file) {
+  file.clear();
+  file.seekg(0);
+}
+
+// Throws if the store has something of it already.
 void check_file(Provider& store, std::istream& file, const std::string& name, Existing existing) {
   InstanceFileReader reader(file, name);
   std::string known;
@@ -82,12 +89,25 @@ std::vector<InstanceCopy> copy_tree(Provider& store, const std::string& root) {
   return tree;
 }
 
+void check_instance_file(std::istream& file, const std::string& name) {
+  InstanceFileReader reader(file, name);
+  std::set<std::string> ids;
+  while (const auto tree = reader.next_tree()) {
+    if (const auto error = check_import(*tree)) throw std::invalid_argument(name + ": " + error->message());
+    for (const InstanceCopy& instance : *tree) {
+      if (!ids.insert(instance.info.id).second) {
+        throw std::invalid_argument(name + ": instance '" + instance.info.id + "' is in it twice; export again");
+      }
+    }
+  }
+  rewind(file);
+}
+
 ImportResult import_file(Provider& store, std::istream& file, const std::string& name, Existing existing) {
   auto* const target = dynamic_cast<InstanceImport*>(&store);
   if (target == nullptr) throw CommandError(kStoreFailed, "this store cannot import instances");
   check_file(store, file, name, existing);
-  file.clear();
-  file.seekg(0);
+  rewind(file);
   InstanceFileReader reader(file, name);
   ImportResult result;
   std::string known;

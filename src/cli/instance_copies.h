@@ -16,6 +16,9 @@ namespace perdure::cli {
 // runs, ProviderFailure if it is not there or cannot be read.
 [[nodiscard]] std::vector<InstanceCopy> copy_tree(Provider& store, const std::string& root);
 
+// Reads all of it, and rewinds it. Throws std::invalid_argument if anything in it cannot be imported.
+void check_instance_file(std::istream& file, const std::string& name);
+
 struct ImportResult {
   std::uint64_t instances = 0;
   std::uint64_t roots = 0;

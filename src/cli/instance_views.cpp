@@ -13,10 +13,6 @@ namespace perdure::cli {
 
 namespace {
 
-std::string dumped(const nlohmann::json& document, int indent) {
-  return document.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 Colour state_colour(OrchestrationState state) {
   switch (state) {
     case OrchestrationState::kCompleted:
@@ -60,11 +56,11 @@ struct ErrorKind {
 }  // namespace
 
 void print_json(const Context& context, const nlohmann::json& document) {
-  context.out << dumped(document, 2) << '\n';
+  context.out << json_text(document) << '\n';
 }
 
 void print_json_line(const Context& context, const nlohmann::json& document) {
-  context.out << dumped(document, -1) << '\n';
+  context.out << json_text(document, -1) << '\n';
 }
 
 std::string name_text(std::string_view name) {

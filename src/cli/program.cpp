@@ -10,6 +10,7 @@
 #include <perdure/client_error.h>
 #include <perdure/provider_error.h>
 #include "cli/commands.h"
+#include "cli/text.h"
 
 namespace perdure::cli {
 
@@ -49,13 +50,14 @@ int exit_code_of(ClientErrorKind kind) noexcept {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit status: 0 done; 1 done, and the answer is no; 2 wrong arguments; 3 not found; 4 timed out; 5 the store "
+    "Exit status: 0 done; 1 done, and the answer is no, or an error of no other kind; 2 wrong arguments; 3 not found; "
+    "4 timed out; 5 the store "
     "cannot "
     "be used; 6 the instance does not allow it.\n'perdure COMMAND --help' tells of one command; docs/cli.md of all.";
 
 int fail(Context& context, int exit_code, const std::string& message) {
   if (context.json) {
-    context.err << nlohmann::json{{"error", message}, {"exit_code", exit_code}}.dump() << '\n';
+    context.err << json_text({{"error", message}, {"exit_code", exit_code}}, -1) << '\n';
   } else {
     context.err << "perdure: " << message << '\n';
   }
@@ -98,6 +100,10 @@ int parse_and_run(const std::vector<std::string>& arguments, Context& context) {
     if (context.json) return fail(context, kUsage, error.what());
     (void)program.exit(error, context.out, context.err);
     return kUsage;
+  }
+  // A list that was cut off must not look like a whole one.
+  if (!context.out.flush() && context.exit_code == kSuccess) {
+    return fail(context, kNegative, "the standard output cannot be written; what it got is not complete");
   }
   return context.exit_code;
 }

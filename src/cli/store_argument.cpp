@@ -60,13 +60,18 @@ StoreArgument parse_store(std::string_view text) {
   throw std::invalid_argument("the store must be written as sqlite:PATH or postgres://USER@HOST:PORT/DATABASE");
 }
 
+std::size_t host_position(std::string_view url) {
+  const std::size_t scheme = url.find("://") + 3;
+  const std::size_t end = url.find_first_of("@/", scheme);
+  return end != std::string_view::npos && url[end] == '@' ? end + 1 : scheme;
+}
+
 std::string describe(const StoreArgument& store) {
   if (store.kind == StoreKind::kSqlite) return std::string(kSqlitePrefix) + store.place;
-  std::string text = store.place.substr(0, store.place.find('?'));  // where a password may stand as well
-  const auto scheme = text.find("://") + 3;
-  const auto host = text.find('@', scheme);
-  const auto password = text.find(':', scheme);
-  if (host != std::string::npos && password < host) text.erase(password, host - password);
+  const std::size_t host = host_position(store.place);
+  std::string text = store.place.substr(0, store.place.find('?', host));  // where a password may stand as well
+  const std::size_t password = text.find(':', text.find("://") + 3);
+  if (password < host) text.erase(password, host - 1 - password);
   return text;
 }
 

@@ -23,6 +23,9 @@ struct StoreArgument {
 // "sqlite:PATH", "postgres://..." or "postgresql://...". Throws std::invalid_argument that says what may be written.
 [[nodiscard]] StoreArgument parse_store(std::string_view text);
 
+// Where the host begins: behind user and password, which may hold a '?' or a ':'. libpq looks for them alike.
+[[nodiscard]] std::size_t host_position(std::string_view url);
+
 // As it was written, without the password.
 [[nodiscard]] std::string describe(const StoreArgument& store);
 

@@ -89,6 +89,10 @@ nlohmann::json payload_json(const Payload& payload) {
   return nlohmann::json::parse(valid);
 }
 
+std::string json_text(const nlohmann::json& document, int indent) {
+  return document.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string payload_text(const Payload& payload, std::size_t longest) {
   if (!payload) return "-";
   std::string text = payload_json(payload).dump();

@@ -29,6 +29,9 @@ enum class Colour : std::uint8_t { kGood, kBad, kWarning, kQuiet, kStrong };
 // replaced. Absent: null.
 [[nodiscard]] nlohmann::json payload_json(const Payload& payload);
 
+// The document as text, with what is no UTF-8 replaced: ids and paths may hold any bytes.
+[[nodiscard]] std::string json_text(const nlohmann::json& document, int indent = 2);
+
 // The value on one line; what is over `longest` bytes is cut, and the length told.
 [[nodiscard]] std::string payload_text(const Payload& payload, std::size_t longest = 120);
 

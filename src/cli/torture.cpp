@@ -205,7 +205,7 @@ int run_torture(Context& context, const TortureArguments& arguments) {
     folder.remove();
   }
   if (context.json) {
-    context.out << to_json(result).dump(2) << '\n';
+    context.out << json_text(to_json(result)) << '\n';
   } else {
     print(context, result);
   }

@@ -1,5 +1,8 @@
 #include "providers/instance_import.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -10,9 +13,19 @@ namespace perdure {
 
 namespace {
 
+// Stores keep them signed.
+bool is_too_large(std::uint64_t number) {
+  return number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+}
+
 std::optional<std::string> fault_of(const ExecutionCopy& execution, bool is_last) {
   const ExecutionInfo& info = execution.info;
   const std::string which = "execution " + std::to_string(info.execution_id) + " ";
+  const bool has_large_turn = std::any_of(execution.history.begin(), execution.history.end(),
+                                          [](const EventRecord& event) { return is_too_large(event.turn); });
+  if (is_too_large(info.execution_id) || is_too_large(execution.carried_forward) || has_large_turn) {
+    return which + "has a number that no store writes";
+  }
   const bool goes_on = info.status == ExecutionStatus::kRunning || info.status == ExecutionStatus::kContinuedAsNew;
   if (is_last && goes_on) return which + "has not ended; only ended instances can be copied";
   if (info.status == ExecutionStatus::kRunning) return which + "runs, although a later one has begun";
@@ -26,6 +39,7 @@ std::optional<std::string> fault_of(const ExecutionCopy& execution, bool is_last
 
 std::optional<std::string> fault_of(const InstanceCopy& instance) {
   if (instance.info.id.empty()) return "its id is empty";
+  if (is_too_large(instance.custom_status.version)) return "its custom status has a version that no store writes";
   if (instance.executions.empty()) return "it has no execution";
   ExecutionId before = 0;
   for (const ExecutionCopy& execution : instance.executions) {

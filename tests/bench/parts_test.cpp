@@ -30,6 +30,7 @@ TEST(BenchPercentile, IsAValueOfTheList) {
   EXPECT_EQ(bench::percentile(values, 1), 100);
   EXPECT_EQ(bench::percentile({7}, 0.99), 7);
   EXPECT_EQ(bench::percentile({1, 2}, 0.5), 1);
+  EXPECT_EQ(bench::percentile({1, 2}, 0.99), 2) << "half of them exceed 1";
 }
 
 TEST(BenchFlight, EverySeatFliesAtLeastOnce) {

@@ -74,6 +74,7 @@ TEST_F(DeleteCommand, ManyAreDeletedOnlyOnPurpose) {
   EXPECT_EQ(run({"delete"}).exit_code, cli::kUsage);
   EXPECT_EQ(run({"delete", "order-1", "--all"}).exit_code, cli::kUsage);
   EXPECT_THAT(run({"delete", "--all", "--force", "--yes"}).err, HasSubstr("filters never delete what runs"));
+  EXPECT_THAT(run({"delete", "order-1", "order-2", "--limit", "1"}).err, HasSubstr("--limit is for filters"));
   EXPECT_EQ(instances().size(), 10U);
 }
 

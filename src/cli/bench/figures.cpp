@@ -45,7 +45,7 @@ std::string figure_text(const Figure::Value& value) {
 void print_json(const Figures& figures, std::ostream& out) {
   nlohmann::ordered_json object;
   for (const Figure& figure : figures.list()) object[figure.name] = figure_json(figure.value);
-  out << object.dump(2) << '\n';
+  out << object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
 void print_text(const Figures& figures, std::ostream& out) {

@@ -19,8 +19,9 @@ namespace {
 
 // The URL for sessions that wait for the disk, or do not. One that has options of its own is left as it is.
 std::string url_with_sync(const std::string& url, bool synced) {
-  if (url.find("options=") != std::string::npos) return url;
-  return url + (url.find('?') == std::string::npos ? "?" : "&") + "options=-csynchronous_commit%3D" +
+  const std::size_t host = host_position(url);
+  if (url.find("options=", host) != std::string::npos) return url;
+  return url + (url.find('?', host) == std::string::npos ? "?" : "&") + "options=-csynchronous_commit%3D" +
          (synced ? "on" : "off");
 }
 

@@ -166,6 +166,9 @@ int run_delete(const Context& context, const DeleteArguments& arguments) {
   if (arguments.force && !arguments.selection.is_named()) {
     throw std::invalid_argument("--force is for instances that are named: filters never delete what runs");
   }
+  if (arguments.limit > 0 && arguments.selection.is_named()) {
+    throw std::invalid_argument("--limit is for filters: name only the instances that shall go");
+  }
   const std::shared_ptr<Provider> store = context.open();
   const Client client(store);
   if (arguments.selection.is_named()) return delete_named(context, client, arguments);

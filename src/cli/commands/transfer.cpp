@@ -114,35 +114,47 @@ struct ImportArguments {
 class SpooledInput {
  public:
   SpooledInput(const Context& context, const std::string& name) {
-    if (name != "-") {
-      file_.open(name, std::ios::binary | std::ios::in);
-      if (!file_) throw CommandError(kUsage, "cannot read the file '" + name + "'");
+    if (name == "-") {
+      if (context.in == nullptr) throw CommandError(kUsage, "import: there is no standard input to read");
+      keep(*context.in);
       return;
     }
-    if (context.in == nullptr) throw CommandError(kUsage, "import: there is no standard input to read");
+    std::ifstream source(name, std::ios::binary);
+    if (!source) throw CommandError(kUsage, "cannot read the file '" + name + "'");
+    std::error_code error;
+    if (std::filesystem::is_regular_file(name, error)) {
+      file_.open(name, std::ios::binary | std::ios::in);
+    } else {
+      keep(source);
+    }
+  }
+  [[nodiscard]] std::istream& stream() noexcept { return file_; }
+
+ private:
+  void keep(std::istream& source) {
     std::string path = (std::filesystem::temp_directory_path() / "perdure-import-XXXXXX").string();
     const int handle = ::mkstemp(path.data());
     if (handle < 0) throw std::system_error(errno, std::generic_category(), "cannot make a temporary file: " + path);
     ::close(handle);
     file_.open(path, std::ios::binary | std::ios::in | std::ios::out);
     std::filesystem::remove(path);  // it lives as long as it is open
-    if (context.in->peek() != std::istream::traits_type::eof()) file_ << context.in->rdbuf();
+    if (source.peek() != std::istream::traits_type::eof()) file_ << source.rdbuf();
     file_.flush();
-    if (!file_) throw std::runtime_error("what came from the standard input could not be kept; is the disk full?");
+    if (!file_)
+      throw std::runtime_error("what shall be imported could not be kept for a second look; is the disk full?");
     file_.seekg(0);
   }
-  [[nodiscard]] std::istream& stream() noexcept { return file_; }
 
- private:
   std::fstream file_;
 };
 
 int run_import(const Context& context, const ImportArguments& arguments) {
   SpooledInput input(context, arguments.file);
+  const std::string name = arguments.file == "-" ? "standard input" : arguments.file;
+  check_instance_file(input.stream(), name);  // before a store is made for it
   OpenOptions open;
   open.create = arguments.create;
   const std::shared_ptr<Provider> store = context.open(open);
-  const std::string name = arguments.file == "-" ? "standard input" : arguments.file;
   const ImportResult result =
       import_file(*store, input.stream(), name, arguments.skip_existing ? Existing::kSkip : Existing::kRefuse);
   if (context.json) {

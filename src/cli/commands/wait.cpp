@@ -1,7 +1,9 @@
 // wait
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -16,6 +18,8 @@
 namespace perdure::cli {
 
 namespace {
+
+constexpr std::chrono::milliseconds kPauseAfterNothing{50};
 
 struct WaitArguments {
   std::string instance;
@@ -60,10 +64,12 @@ int wait_for_value(const Context& context, const std::shared_ptr<Provider>& stor
       throw CommandError(kNegative,
                          "instance '" + wait.instance + "' has ended without a value for '" + *wait.key + "'");
     }
-    if (!changed && store->now() >= deadline) {
+    if (store->now() >= deadline) {
       throw CommandError(kTimedOut, "instance '" + wait.instance + "' had no value for '" + *wait.key + "' within " +
                                         duration_text(timeout) + "; wait again");
     }
+    // Told of a change, and there is none: the value is gone again, or the instance can never go on. Not too often.
+    if (changed) std::this_thread::sleep_for(kPauseAfterNothing);
   }
 }
 
