@@ -40,9 +40,10 @@ def commands(document):
     for line, span in document.spans:
         yield f"{document.path}:{line}", span
     for block in document.blocks:
-        if block.language in ("", "sh", "text"):
+        if block.language in ("", "sh", "text", "console"):
             for offset, line in enumerate(block.text.splitlines()):
-                yield f"{block.path}:{block.line + offset}", line.strip()
+                if block.language != "console" or line.startswith("$ "):  # the other lines there are output
+                    yield f"{block.path}:{block.line + offset}", line.strip()
 
 
 class Programs:

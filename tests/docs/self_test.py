@@ -103,6 +103,7 @@ class References(Folder):
         self.assertIn("README.md:3: there is no command 'perdure gone'", self.unknown("Text\n\n    perdure gone\n")[0])
         self.assertIn("no command 'perdure gone'", self.unknown("    perdure list | gone   # text\n")[0])
         self.assertIn("no option --colour", self.unknown("```sh\nperdure list --colour red\n```\n")[0])
+        self.assertEqual(1, len(self.unknown("```console\n$ perdure list --colour red\nperdure gone\n```\n")))
 
     def test_a_program_that_answers_unknown_commands_with_its_own_help(self):
         program = self.root / "program"
