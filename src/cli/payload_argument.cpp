@@ -1,5 +1,6 @@
 #include "cli/payload_argument.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -25,7 +26,8 @@ std::string given_bytes(const PayloadArgument& argument, const Context& context)
   if (!text.starts_with('@')) return text;
   const std::string path = text.substr(1);
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::invalid_argument(argument.option + ": cannot read the file '" + path + "'");
+  if (!file || std::filesystem::is_directory(path))
+    throw std::invalid_argument(argument.option + ": cannot read the file '" + path + "'");
   std::string bytes = all_of_stream(file);
   if (file.bad()) throw std::invalid_argument(argument.option + ": reading the file '" + path + "' failed");
   return bytes;

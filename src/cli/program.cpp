@@ -9,6 +9,7 @@
 
 #include <perdure/client_error.h>
 #include <perdure/provider_error.h>
+#include <perdure/version.h>
 #include "cli/commands.h"
 #include "cli/text.h"
 
@@ -89,8 +90,15 @@ int parse_and_run(const std::vector<std::string>& arguments, Context& context) {
   CLI::App program("Perdure: durable execution for C++", "perdure");
   program.require_subcommand(1);
   program.set_help_all_flag("--help-all", "Print the help of every command");
+  program.set_version_flag("--version", "perdure " + engine_version().to_string(), "Print the version");
   program.footer(kFooter);
   add_commands(program, context);
+  const auto commands = program.get_subcommands([](const CLI::App*) { return true; });
+  const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
+  if (!arguments.empty() && !arguments.front().starts_with('-') &&
+      std::none_of(commands.begin(), commands.end(), is_named)) {
+    return fail(context, kUsage, "there is no command '" + arguments.front() + "'; 'perdure --help' lists them");
+  }
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
   try {
     program.parse(reversed);

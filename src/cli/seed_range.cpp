@@ -1,6 +1,7 @@
 #include "cli/seed_range.h"
 
 #include <charconv>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -14,6 +15,9 @@ std::uint64_t number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
     throw std::invalid_argument("--seeds: '" + std::string(text) + "' is not a number; write 1..1000, or 42");
+  }
+  if (value == std::numeric_limits<std::uint64_t>::max()) {  // behind which there is none
+    throw std::invalid_argument("--seeds: the largest is " + std::to_string(value - 1));
   }
   return value;
 }

@@ -19,9 +19,10 @@ constexpr std::string_view kSqlitePrefix = "sqlite:";
 std::shared_ptr<Provider> open_sqlite(const std::string& path, const OpenOptions& options) {
   std::error_code error;
   if (!options.create && path != ":memory:" && !std::filesystem::exists(path, error)) {
-    throw ProviderFailure(ProviderError{
-        ProviderErrorKind::kUnavailable,
-        "there is no store at " + path + "; a program that opens it makes it, and so does 'perdure start --create'"});
+    throw ProviderFailure(
+        ProviderError{ProviderErrorKind::kUnavailable,
+                      "there is no store at " + path +
+                          "; a program that opens it makes it, and so do start and import with --create"});
   }
   SqliteOptions sqlite;
   sqlite.synchronous = options.synchronous;

@@ -25,6 +25,26 @@ TEST(Program, AnErrorAsJsonMayHoldAnyBytes) {
   EXPECT_EQ(sample_store().run({"status", "\xff", "--json"}).exit_code, cli::kNotFound);
 }
 
+TEST(Program, AnUnknownCommandIsNamed) {
+  const ProgramRun run = run_perdure({"strat"});
+  EXPECT_EQ(run.exit_code, cli::kUsage);
+  EXPECT_THAT(run.err, HasSubstr("there is no command 'strat'; 'perdure --help' lists them"));
+  EXPECT_EQ(run_perdure({"--version"}).out, run_perdure({"version"}).out);
+}
+
+TEST(Program, NumbersAreNotNegative) {
+  const auto refused = [](std::vector<std::string> arguments) {
+    const ProgramRun run = sample_store().run(std::move(arguments));
+    EXPECT_EQ(run.exit_code, cli::kUsage) << run.err;
+    return run.err;
+  };
+  EXPECT_THAT(refused({"wait", "order-1", "--status-change", "-1"}), HasSubstr("'-1' is not a whole number from 0 on"));
+  EXPECT_THAT(refused({"prune", "--all", "--keep-last", "-1"}), HasSubstr("'-1' is not a whole number"));
+  EXPECT_THAT(refused({"history", "order-1", "--execution", "0"}), HasSubstr("'0' is not a whole number from 1 on"));
+  EXPECT_THAT(refused({"delete", "--all", "--limit", "many"}), HasSubstr("'many' is not a whole number from 1 on"));
+  EXPECT_THAT(run_perdure({"simulate", "--seeds", "18446744073709551615"}).err, HasSubstr("the largest is"));
+}
+
 // Takes nothing, like a disk that is full.
 class FullBuffer final : public std::streambuf {};
 

@@ -1,13 +1,9 @@
 // export and import: what one store has, another has afterwards.
-#include <array>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <perdure/client.h>
 #include <perdure/memory_provider.h>
@@ -143,40 +139,6 @@ TEST_F(Transfer, ThroughPipes) {
   EXPECT_EQ(imported.json(), (nlohmann::json{{"instances", 5}, {"roots", 2}, {"skipped_roots", 0}}));
   EXPECT_EQ(target.run({"export"}).out, piped.out);
   EXPECT_EQ(source().run({"export", "--json"}).exit_code, cli::kUsage) << "the output is taken";
-}
-
-TEST_F(Transfer, ThroughAPipeThatHasAName) {
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-  const std::string text = source().run({"export", "order-1"}).out;
-  ASSERT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  ::close(ends[1]);
-  const SqliteFile target;
-  const ProgramRun imported = target.run({"import", "/proc/self/fd/" + std::to_string(ends[0])});
-  ::close(ends[0]);
-  EXPECT_EQ(imported.out, "imported 1 instances\n") << imported.err;
-}
-
-TEST_F(Transfer, ADamagedFileMakesNoStore) {
-  const std::string path = file("never.db");
-  const ProgramRun refused =
-      run_with_input({"import", "-", "--create", "--store", "sqlite:" + path}, "{\"format\":\"something\"}\n");
-  EXPECT_EQ(refused.exit_code, cli::kUsage) << refused.err;
-  EXPECT_FALSE(std::filesystem::exists(path));
-}
-
-TEST_F(Transfer, AnInstanceThatIsThereTwiceIsRefusedBeforeAnythingIsWritten) {
-  const std::vector<std::string> once = lines_of(source().run({"export", "order-1"}).out);
-  std::string twice = once.front() + '\n';
-  for (int i = 0; i < 2; ++i) {
-    for (std::size_t line = 1; line + 1 < once.size(); ++line) twice += once[line] + '\n';
-  }
-  twice += "{\"instances\":2}\n";
-  const SqliteFile target;
-  const ProgramRun refused = run_with_input({"import", "-", "--store", target.argument()}, twice);
-  EXPECT_EQ(refused.exit_code, cli::kUsage);
-  EXPECT_THAT(refused.err, HasSubstr("instance 'order-1' is in it twice"));
-  EXPECT_EQ(target.run({"list", "--ids"}).out, "");
 }
 
 TEST_F(Transfer, OnlyRootsThatHaveEndedCanBeNamed) {

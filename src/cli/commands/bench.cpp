@@ -6,6 +6,7 @@
 #include "cli/bench/run.h"
 #include "cli/bench/workloads.h"
 #include "cli/commands.h"
+#include "cli/number_argument.h"
 
 namespace perdure::cli {
 
@@ -55,19 +56,26 @@ void add_bench_command(CLI::App& program, Context& context) {
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
   command.add_option("--in-flight", options->in_flight, "Workflows, or signals, at the same time; else 1, stress 20")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command.add_option("--seconds", options->seconds, "How long to measure")->capture_default_str();
+  // Here only what is no number at all: the workload knows the ranges.
   command.add_option("--steps", options->steps, "seq, timers: of a workflow, one after the other")
+      ->check(at_least(0))
       ->capture_default_str();
-  command.add_option("--width", options->width, "fan, children, stress: at once; else 10, 5, 5");
-  command.add_option("--bytes", options->bytes, "payload: of input and result")->capture_default_str();
-  command.add_option("--instances", options->instances, "idle: that wait")->capture_default_str();
-  command.add_option("--delay-ms", options->delay_ms, "stress: of an activity; timers: of a timer; else 10");
+  command.add_option("--width", options->width, "fan, children, stress: at once; else 10, 5, 5")->check(at_least(0));
+  command.add_option("--bytes", options->bytes, "payload: of input and result")
+      ->check(at_least(0))
+      ->capture_default_str();
+  command.add_option("--instances", options->instances, "idle: that wait")->check(at_least(0))->capture_default_str();
+  command.add_option("--delay-ms", options->delay_ms, "stress: of an activity; timers: of a timer; else 10")
+      ->check(at_least(0));
   command
       .add_option("--workers", options->workers,
                   "Activities that run at the same time; else all that are in flight, at most 64, and for stress 2")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--turns", options->turns, "Turns that run at the same time")->capture_default_str();
+      ->check(at_least(1));
+  command.add_option("--turns", options->turns, "Turns that run at the same time")
+      ->check(at_least(0))
+      ->capture_default_str();
 }
 
 }  // namespace perdure::cli

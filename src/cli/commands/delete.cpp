@@ -14,6 +14,7 @@
 #include "cli/confirmation.h"
 #include "cli/instance_selection.h"
 #include "cli/instance_views.h"
+#include "cli/number_argument.h"
 #include "cli/time_argument.h"
 
 namespace perdure::cli {
@@ -274,8 +275,7 @@ void add_delete_commands(CLI::App& program, Context& context) {
                                        [&context, deletion] { return run_delete(context, *deletion); });
   add_selection_options(remove, deletion->selection);
   remove.add_flag("--force", deletion->force, "Also what still runs; whatever works for it is told to stop");
-  remove.add_option("--limit", deletion->limit, "Of those that match, only so many, the oldest")
-      ->check(CLI::PositiveNumber);
+  remove.add_option("--limit", deletion->limit, "Of those that match, only so many, the oldest")->check(at_least(1));
   remove.add_flag("--yes", deletion->yes, "Do not ask");
   remove.add_flag("--dry-run", deletion->dry_run, "Only tell what would be deleted");
 
@@ -288,6 +288,7 @@ void add_delete_commands(CLI::App& program, Context& context) {
   prune.get_option("--completed-before")
       ->description("Only executions that ended before: a time, or 7d for a week ago");
   prune.add_option("--keep-last", pruning->keep_last, "How many executions stay; the current one always does")
+      ->check(at_least(0))
       ->capture_default_str();
   prune.add_flag("--yes", pruning->yes, "Do not ask");
   prune.add_flag("--dry-run", pruning->dry_run, "Only tell what would be removed");

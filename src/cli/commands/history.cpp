@@ -13,6 +13,7 @@
 #include "cli/event_views.h"
 #include "cli/history_timeline.h"
 #include "cli/instance_views.h"
+#include "cli/number_argument.h"
 #include "cli/time_argument.h"
 #include "client/store_result.h"
 #include "model/event_codec.h"
@@ -206,8 +207,7 @@ void add_history_command(CLI::App& program, Context& context) {
   CLI::App& command = add_store_command(program, context, "history", "Print the events of an execution",
                                         [&context, arguments] { return show_history(context, *arguments); });
   command.add_option("instance", arguments->instance, "The instance's id")->required();
-  command.add_option("--execution", arguments->execution, "Which execution; else the current one")
-      ->check(CLI::PositiveNumber);
+  command.add_option("--execution", arguments->execution, "Which execution; else the current one")->check(at_least(1));
   command
       .add_option("--format", arguments->format,
                   "table; timeline: a bar for each operation; text: the format of stored histories; json")

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/number_argument.h"
 #include "cli/simulate.h"
 #ifdef PERDURE_PLANTED_FAULTS
 #include "cli/mutation.h"
@@ -25,7 +26,8 @@ CLI::App& add_simulate(CLI::App& program, Context& context) {
   command.add_option("--nodes", simulate->nodes, "Nodes of a cluster, at most 16; else the seed decides")
       ->check(CLI::Range(1, 16));
   command.add_option("--faults", simulate->faults, "Kinds that may strike, as a list with commas; all; none");
-  command.add_option("--max-faults", simulate->max_faults, "How many strike; else the seed decides");
+  command.add_option("--max-faults", simulate->max_faults, "How many strike; else the seed decides")
+      ->check(at_least(0));
   command.add_option("--store", simulate->store, "memory or sqlite; else one seed in ten has sqlite")
       ->check(CLI::IsMember({"memory", "sqlite"}));
   command.add_option("--fast-path", simulate->fast_path, "on or off; else the seed decides")

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/number_argument.h"
 
 namespace perdure::cli {
 
@@ -53,8 +54,10 @@ void add_torture_commands(CLI::App& program, Context& context) {
   command.add_option("--in-flight", torture->in_flight, "Workflows that are under way at the same time")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000));
-  command.add_option("--seed", torture->seed, "Decides whom it strikes and when; else another one each time");
-  command.add_option("--seconds-limit", torture->seconds_limit, "Give up after so many seconds; else never");
+  command.add_option("--seed", torture->seed, "Decides whom it strikes and when; else another one each time")
+      ->check(at_least(0));
+  command.add_option("--seconds-limit", torture->seconds_limit, "Give up after so many seconds; else never")
+      ->check(at_least(1));
   command.add_option("--stall-seconds", torture->stall_seconds, "Give up when no workflow has ended for so long")
       ->capture_default_str()
       ->check(CLI::Range(1, 86'400));

@@ -1,9 +1,12 @@
 // export, import
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 
@@ -45,15 +48,31 @@ ExportResult write_export(Provider& store, const std::vector<std::string>& roots
   return result;
 }
 
-// A file that is there is replaced by a whole one, or stays as it is.
-ExportResult write_export_file(Provider& store, const std::vector<std::string>& roots, const std::string& path) {
+void check_written(const std::ostream& file, const std::string& path) {
+  if (!file) throw std::runtime_error("the file '" + path + "' could not be written to its end; is the disk full?");
+}
+
+// A file that is there is replaced by a whole one, or stays as it is. A device or a pipe is written to.
+ExportResult write_export_file(Provider& store, const std::vector<std::string>& roots, const std::string& given) {
+  if (given.empty() || std::filesystem::is_directory(given)) {
+    throw CommandError(kUsage, "-o: '" + given + "' is no name of a file");
+  }
+  if (std::filesystem::exists(given) && !std::filesystem::is_regular_file(given)) {
+    std::ofstream file(given, std::ios::binary);
+    const ExportResult result = write_export(store, roots, file);
+    file.close();
+    check_written(file, given);
+    return result;
+  }
+  // Where a link points to, so that it stays one.
+  const std::string path = std::filesystem::exists(given) ? std::filesystem::canonical(given).string() : given;
   const std::string unfinished = path + ".unfinished";
   try {
     std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
     if (!file) throw CommandError(kUsage, "cannot write the file '" + unfinished + "'");
     const ExportResult result = write_export(store, roots, file);
     file.close();
-    if (!file) throw std::runtime_error("the file '" + unfinished + "' could not be written to its end");
+    check_written(file, unfinished);
     std::filesystem::rename(unfinished, path);
     return result;
   } catch (...) {
@@ -87,7 +106,10 @@ int run_export(const Context& context, const ExportArguments& arguments) {
   check_selection(selection, "export");
   const std::shared_ptr<Provider> store = context.open();
   const Client client(store);
-  std::vector<std::string> roots = selection.ids;
+  std::vector<std::string> roots;
+  std::set<std::string> named;
+  std::copy_if(selection.ids.begin(), selection.ids.end(), std::back_inserter(roots),
+               [&named](const std::string& id) { return named.insert(id).second; });
   std::uint64_t running = 0;
   if (!selection.is_named()) {
     roots = matching_ids(client, filter_of(selection.filters, store->now()), [&](const InstanceInfo& info) {
@@ -120,7 +142,9 @@ class SpooledInput {
       return;
     }
     std::ifstream source(name, std::ios::binary);
-    if (!source) throw CommandError(kUsage, "cannot read the file '" + name + "'");
+    if (!source || std::filesystem::is_directory(name)) {
+      throw CommandError(kUsage, "cannot read the file '" + name + "'");
+    }
     std::error_code error;
     if (std::filesystem::is_regular_file(name, error)) {
       file_.open(name, std::ios::binary | std::ios::in);

@@ -11,6 +11,7 @@
 #include <perdure/client.h>
 #include "cli/commands.h"
 #include "cli/instance_views.h"
+#include "cli/number_argument.h"
 #include "cli/outcome.h"
 #include "cli/text.h"
 #include "cli/time_argument.h"
@@ -94,8 +95,10 @@ void add_wait_commands(CLI::App& program, Context& context) {
   command.add_option("instance", wait->instance, "Its id; one that does not exist yet is waited for")->required();
   command.add_option("--timeout", wait->timeout, "How long: 250ms, 30s, 5m, 2h")->capture_default_str();
   CLI::Option* const status =
-      command.add_option("--status-change", wait->status_after,
-                         "Wait for a custom status with a version greater than this, or for the end");
+      command
+          .add_option("--status-change", wait->status_after,
+                      "Wait for a custom status with a version greater than this, or for the end")
+          ->check(at_least(0));
   command.add_option("--kv", wait->key, "Wait until this key has a value, and print the value")->excludes(status);
 }
 
