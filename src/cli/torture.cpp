@@ -1,7 +1,6 @@
 #include "cli/torture.h"
 
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -13,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "cli/interrupt.h"
 #include "cli/text.h"
 #include "cli/torture_store.h"
 #include "testing/cluster/torture.h"
@@ -25,33 +25,6 @@ namespace {
 namespace cluster = testing::cluster;
 
 constexpr std::size_t kShownProblems = 20;
-
-// ---- Ctrl-C ----
-
-volatile std::sig_atomic_t interrupted = 0;
-
-// While it lives, SIGINT and SIGTERM are noted; a second one has its usual effect.
-class NotedInterruption {
- public:
-  NotedInterruption() {
-    interrupted = 0;
-    struct sigaction note{};
-    note.sa_handler = [](int) { interrupted = 1; };
-    note.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-    ::sigaction(SIGINT, &note, &before_int_);
-    ::sigaction(SIGTERM, &note, &before_term_);
-  }
-  NotedInterruption(const NotedInterruption&) = delete;
-  NotedInterruption& operator=(const NotedInterruption&) = delete;
-  ~NotedInterruption() {
-    ::sigaction(SIGINT, &before_int_, nullptr);
-    ::sigaction(SIGTERM, &before_term_, nullptr);
-  }
-
- private:
-  struct sigaction before_int_{};
-  struct sigaction before_term_{};
-};
 
 // ---- the ledger and the logs ----
 
@@ -189,10 +162,10 @@ int run_torture(Context& context, const TortureArguments& arguments) {
   options.folder = folder.path();
   ProgressLine progress(context.err, arguments.kills);
   options.progress = [&progress](const cluster::TortureCounts& counts) { progress.show(counts); };
-  options.wants_to_end = [] { return interrupted != 0; };
   TortureResult result{.report = {}, .seed = options.seed, .store = store.place(), .kept_store = {}, .kept_folder = {}};
   {
-    const NotedInterruption noted;
+    const Interrupt interrupt;
+    options.wants_to_end = [&interrupt] { return interrupt.requested().load(); };
     result.report = cluster::torture(store.provider(), options);
   }
   progress.clear();

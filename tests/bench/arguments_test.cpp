@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 
 #include "bench/program.h"
-#include "cli/bench/interrupt.h"
 #include "cli/bench/options.h"
 #include "cli/bench/run.h"
 #include "cli/exit_code.h"
+#include "cli/interrupt.h"
 
 namespace perdure::test {
 namespace {
@@ -63,7 +63,7 @@ TEST(BenchInterrupt, EndsTheRunAndRemovesWhatItHasMade) {
   options.store = folder.store();
   options.synced = false;
   std::ostringstream err;
-  const cli::bench::Interrupt interrupt;
+  const cli::Interrupt interrupt;
   EXPECT_FALSE(interrupt.requested());
   ASSERT_EQ(::raise(SIGINT), 0);
   EXPECT_TRUE(interrupt.requested());

@@ -4,8 +4,8 @@
 #include <ostream>
 
 #include "cli/bench/figures.h"
-#include "cli/bench/interrupt.h"
 #include "cli/bench/options.h"
+#include "cli/interrupt.h"
 
 namespace perdure::cli::bench {
 

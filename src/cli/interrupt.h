@@ -8,16 +8,16 @@
 
 #include <signal.h>
 
-namespace perdure::cli::bench {
+namespace perdure::cli {
 
 // One at a time in a process.
 class Interrupt {
  public:
   Interrupt() {
-    flag_ = false;
+    noted = false;
     struct sigaction action = {};
-    action.sa_handler = [](int) { flag_ = true; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    action.sa_handler = [](int) { noted = true; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     sigaction(SIGINT, &action, &old_interrupt_);
     sigaction(SIGTERM, &action, &old_terminate_);
   }
@@ -28,17 +28,17 @@ class Interrupt {
     sigaction(SIGTERM, &old_terminate_, nullptr);
   }
 
-  [[nodiscard]] const std::atomic<bool>& requested() const noexcept { return flag_; }
+  [[nodiscard]] const std::atomic<bool>& requested() const noexcept { return noted; }
   void throw_if_requested() const {
-    if (flag_) throw std::runtime_error("interrupted: nothing is reported, and what the run had made is removed");
+    if (noted) throw std::runtime_error("interrupted: nothing is reported, and what the run had made is removed");
   }
 
  private:
-  inline static std::atomic<bool> flag_ = false;
+  inline static std::atomic<bool> noted = false;
   static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
 
   struct sigaction old_interrupt_ = {};
   struct sigaction old_terminate_ = {};
 };
 
-}  // namespace perdure::cli::bench
+}  // namespace perdure::cli
