@@ -11,7 +11,7 @@
 #include "cli/exit_code.h"
 #include "cli/store_argument.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): not ours
 class App;
 }
 
