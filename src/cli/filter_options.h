@@ -7,7 +7,7 @@
 #include <perdure/provider_admin.h>
 #include <perdure/types.h>
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): not ours
 class App;
 }
 
