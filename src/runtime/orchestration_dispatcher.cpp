@@ -327,6 +327,7 @@ void OrchestrationDispatcher::give_up(std::optional<KeptExecution> kept) {
 void OrchestrationDispatcher::keep(const std::string& instance, std::optional<KeptExecution> execution) {
   if (!execution) return;
   if (!cache_.enabled()) return give_up(std::move(execution));
+  give_up(cache_.take(instance));  // an older one of the same instance makes no room: it is no eviction
   auto evicted = cache_.put(instance, std::move(*execution));
   if (!evicted.empty()) metrics_.add(metric::kCacheEvictions, {}, evicted.size());
   for (KeptExecution& old : evicted) effects_.given_up.push_back(std::move(old));
