@@ -10,6 +10,7 @@
 
 #include <perdure/testing/provider_validation.h>
 #include "cli/instance_views.h"
+#include "cli/interrupt.h"
 #include "cli/text.h"
 
 namespace perdure::cli {
@@ -57,7 +58,9 @@ int run_validation(const Context& context, ValidationStores& stores, const std::
   testing::ValidationReport report;
   std::vector<std::string> names;
   names.reserve(tests.size());
+  const Interrupt interrupt;
   for (const testing::ValidationTest& test : tests) {
+    interrupt.throw_if_requested();  // and `stores` removes what it has made
     names.push_back(full_name(test));
     ++report.run;
     const std::unique_ptr<testing::ProviderFactory> factory = stores.make_factory();

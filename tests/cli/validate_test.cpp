@@ -1,5 +1,7 @@
 // validate: the suite for providers on stores of a kind.
+#include <csignal>
 #include <filesystem>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +11,7 @@
 #include "cli/input_run.h"
 #include "cli/program_run.h"
 #include "cli/validation_run.h"
+#include "cli/validation_stores.h"
 #include "support/postgres_session.h"
 #include "support/postgres_shared.h"
 #include "testing/clock_factory.h"
@@ -31,6 +34,36 @@ TEST(ValidateCommand, RunsTheSuiteBesideTheStoreThatIsNamed) {
   EXPECT_THAT(run.out, Not(StartsWith("0 tests")));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "nothing is left, and the store was not opened";
   EXPECT_EQ(run_perdure({"validate", "--store", "sqlite::memory:", "--only", "commit_id."}).exit_code, cli::kSuccess);
+}
+
+// Somebody presses Ctrl-C during the first test.
+class InterruptedStores final : public cli::ValidationStores {
+ public:
+  explicit InterruptedStores(std::unique_ptr<cli::ValidationStores> stores) : stores_(std::move(stores)) {}
+  std::unique_ptr<testing::ProviderFactory> make_factory() override {
+    ++factories_;
+    std::raise(SIGINT);
+    return stores_->make_factory();
+  }
+  [[nodiscard]] int factories() const noexcept { return factories_; }
+
+ private:
+  std::unique_ptr<cli::ValidationStores> stores_;
+  int factories_ = 0;
+};
+
+TEST(ValidateCommand, EndsWhenItIsInterruptedAndLeavesNothing) {
+  const TemporaryFolder folder;
+  std::ostringstream out;
+  std::ostringstream err;
+  const cli::Context context{.out = out, .err = err};
+  {
+    const cli::StoreArgument store = cli::parse_store("sqlite:" + folder.file("mine.db"));
+    InterruptedStores stores(make_validation_stores(store, err));
+    EXPECT_THROW(static_cast<void>(run_validation(context, stores, "mine", "commit_id.")), std::runtime_error);
+    EXPECT_EQ(stores.factories(), 1);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(ValidateCommand, TheReportAsJson) {
