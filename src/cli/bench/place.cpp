@@ -1,13 +1,13 @@
 #include "cli/bench/place.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include <linux/magic.h>
-#include <stdlib.h>
 #include <sys/vfs.h>
 
 #include "ceiling/ceiling.h"
