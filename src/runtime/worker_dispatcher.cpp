@@ -256,11 +256,13 @@ void WorkerDispatcher::publish_places() const noexcept {
 }
 
 std::optional<worker::Request> WorkerDispatcher::look_for_work(Timestamp now) {
-  switch (search_.next(now, room(), suspect_runs_.empty())) {
+  // Asked once: a turn may reserve the last place meanwhile, and who waits for no items waits in vain.
+  const std::size_t places = room();
+  switch (search_.next(now, places, suspect_runs_.empty())) {
     case WorkSearch::Step::kFetch:
-      return request(worker::Fetch{fetch_options()});
+      return request(worker::Fetch{fetch_options(places)});
     case WorkSearch::Step::kAwait:
-      return request(worker::Await{fetch_options(), now + long_poll_, search_.wait().get_token()});
+      return request(worker::Await{fetch_options(places), now + long_poll_, search_.wait().get_token()});
     case WorkSearch::Step::kEndWait:
       return request(worker::EndWait{search_.wait()});
     case WorkSearch::Step::kNothing:
@@ -269,9 +271,9 @@ std::optional<worker::Request> WorkerDispatcher::look_for_work(Timestamp now) {
   return std::nullopt;
 }
 
-WorkFetch WorkerDispatcher::fetch_options() const {
+WorkFetch WorkerDispatcher::fetch_options(std::size_t limit) const {
   WorkFetch fetch = fetch_;
-  fetch.limit = room();
+  fetch.limit = limit;
   fetch.suspects.admit = suspect_runs_.empty();
   return fetch;
 }

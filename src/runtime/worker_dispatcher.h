@@ -132,7 +132,7 @@ class WorkerDispatcher {
   [[nodiscard]] std::optional<worker::Request> upkeep(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> keep_sessions(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> look_for_work(Timestamp now);
-  [[nodiscard]] WorkFetch fetch_options() const;
+  [[nodiscard]] WorkFetch fetch_options(std::size_t limit) const;
   // Places that are free, and those of them that nobody has reserved.
   [[nodiscard]] std::size_t free_places() const noexcept;
   [[nodiscard]] std::size_t room() const noexcept;

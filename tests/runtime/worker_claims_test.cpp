@@ -1,5 +1,8 @@
 // Activities that a commit of the same node claimed: they run without a fetch, their outcome is offered before it goes
 // to the queue, and whatever else becomes of them is told once.
+#include <stop_token>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -241,6 +244,33 @@ TEST_F(WorkerClaims, AFetchLeavesReservedPlacesAlone) {
   EXPECT_EQ(places->reserve(2), 2U);
   EXPECT_EQ(take<worker::Fetch>().second.fetch.limit, 1U);
   EXPECT_EQ(places->reserve(2), 0U) << "the fetch is about to take the last one";
+}
+
+// A wait for no items ends for none: with the last place reserved at the wrong moment, the worker was deaf until the
+// end of its long poll.
+TEST_F(WorkerClaims, NothingIsLookedForWithoutAPlaceHoweverTurnsReserveIt) {
+  options.worker_concurrency = 1;
+  dispatcher();
+  const std::jthread turns([this](const std::stop_token& stop) {
+    while (!stop.stop_requested()) places->release(places->reserve(1));
+  });
+  for (int looks = 0; looks < 20'000;) {
+    const auto wanted = dispatcher().next(now);
+    if (!wanted) continue;
+    if (const auto* fetch = std::get_if<worker::Fetch>(&wanted->body)) {
+      ++looks;
+      ASSERT_EQ(fetch->fetch.limit, 1U) << "of a fetch";
+      answer(wanted->id, ProviderResult<WorkBatch>(WorkBatch{.now = now, .items = {}}));
+    } else if (const auto* await = std::get_if<worker::Await>(&wanted->body)) {
+      ++looks;
+      ASSERT_EQ(await->fetch.limit, 1U) << "of a wait";
+      answer(wanted->id, ProviderResult<bool>(true));
+    } else if (std::holds_alternative<worker::ReadGauges>(wanted->body)) {
+      answer(wanted->id, worker::Gauges());
+    } else {
+      answer(wanted->id, ProviderResult<std::size_t>(0U));
+    }
+  }
 }
 
 TEST_F(WorkerClaims, PlacesAreFreeAgainWhenTheirThreadIsBack) {
