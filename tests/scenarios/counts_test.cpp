@@ -132,7 +132,11 @@ TEST_P(Counts, TheCacheIsHitByEveryTurnButTheFirstOfAnExecution) {
 
 TEST_P(Counts, TheFastPathIsCountedWhereThereIsOne) {
   run_busy();
-  EXPECT_EQ(total(metric::kFastPathClaims) > 0, world.kind().fast);
+  if (!world.kind().fast) {
+    EXPECT_EQ(total(metric::kFastPathClaims), 0U);
+  } else if (!world.kind().threads) {
+    EXPECT_GT(total(metric::kFastPathClaims), 0U);  // with threads, a fetch that is under way may have all the places
+  }
   EXPECT_LE(total(metric::kFastPathCompletions), total(metric::kFastPathClaims));
 }
 
