@@ -1,9 +1,6 @@
 // Connections that are lost, servers that restart, and commits whose answer never comes.
 #include <memory>
-#include <optional>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +9,6 @@
 #include <perdure/provider_admin.h>
 #include "postgres/orders.h"
 #include "support/postgres_server.h"
-#include "support/postgres_session.h"
 
 namespace perdure::test {
 namespace {
@@ -95,55 +91,6 @@ TEST_F(PostgresRecovery, WhatTheServerUndoesBecauseOfOthersIsTriedAgain) {
     server.execute("DROP SEQUENCE tries");
   }
   EXPECT_EQ(store->admin()->queue_depths().value().messages, 2U);
-}
-
-// Waits that only a notification can end in time: nobody polls.
-class PostgresWakeUps : public PostgresRecovery {
- protected:
-  PostgresWakeUps() {
-    options.poll_interval = Milliseconds(600'000);
-    options.poll_interval_without_wake_ups = Milliseconds(20);
-    store = PostgresProvider::connect(server.url(), options);
-    other = PostgresProvider::connect(server.url(), options);
-  }
-
-  // Lets one node wait and the other start an instance; answers whether the wait found it.
-  bool wakes(const std::string& instance, bool cut) {
-    std::optional<bool> woken;
-    std::thread waiter([&] {
-      WorkWait wait;
-      wait.orchestrations.emplace();
-      woken = store->wait_for_work(wait, store->now() + Milliseconds(60'000)).value();
-    });
-    while (server.execute("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%look_for_instances%'") == "0") {
-      std::this_thread::yield();
-    }
-    if (cut) cut_connections();
-    const ProviderResult<StartOutcome> started = other->enqueue_start(start_of(instance), StartPolicy::kFail);
-    EXPECT_TRUE(started.has_value()) << started.error().to_string();
-    waiter.join();
-    return woken.value_or(false) && store->fetch_orchestration_item().value().has_value();
-  }
-
-  std::shared_ptr<Provider> other;
-};
-
-TEST_F(PostgresWakeUps, ComeFromAnotherNode) {
-  std::optional<bool> woken;
-  std::thread waiter([&] {
-    WorkWait wait;
-    wait.orchestrations.emplace();
-    woken = store->wait_for_work(wait, store->now() + Milliseconds(60'000)).value();
-  });
-  while (server.execute("SELECT count(*) FROM perdure.waiters") == "0") std::this_thread::yield();
-  ASSERT_TRUE(other->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
-  waiter.join();
-  EXPECT_EQ(woken, true);
-}
-
-TEST_F(PostgresWakeUps, AreReplacedByLookingWhileTheListenerIsLost) {
-  EXPECT_TRUE(wakes("a", true));
-  EXPECT_TRUE(wakes("b", true)) << "the second time as well";
 }
 
 TEST_F(PostgresRecovery, AStandbyIsRefusedWithTheWayOut) {

@@ -110,6 +110,18 @@ TEST_P(WaitTime, AnActivityIsReadyWhenItsOwnLockEnds) {
   EXPECT_EQ(wait_for({}), kShort);
 }
 
+// Whoever came to fail it has died; now every worker may.
+TEST_P(WaitTime, AnExpiredActivityOfAnotherTagIsReadyWhenItsLockEnds) {
+  MessageRecord timed = tagged(activity("a", 2), "nobody");
+  timed.timeouts.schedule_to_start = kShort;
+  scene_.enqueue_activity(timed);
+  scene_.advance(kShort);
+  WorkFetch fetch;
+  fetch.lock_timeout = kShort;
+  scene_.fetch_work(fetch);
+  EXPECT_EQ(wait_for({}), kShort + kShort);
+}
+
 TEST_P(WaitTime, AnActivityThatNobodyMayStartIsReadyWhenItExpires) {
   MessageRecord timed = in_session(activity("a", 2), "s");
   timed.timeouts.schedule_to_start = kShort;

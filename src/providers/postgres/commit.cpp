@@ -188,6 +188,7 @@ ProviderResult<CommitAnswer> PostgresStore::commit_alone(const TurnCommit& commi
       if (commit.commit_id != 0 && row->commit_id == commit.commit_id) {
         CommitAnswer answer = repeated_answer(*row, commit, lock->secret);
         answer.claimed = still_claimed(commit, *lock);
+        waker_->changed(kAllTopics);  // whoever made it may have died, or lost its connection, before it told anybody
         return answer;
       }
       if (row->token != lock->secret || !row->is_locked()) return lock_lost("commit of '" + row->id + "'");

@@ -321,6 +321,7 @@ std::vector<CommitPipeline::TurnRow> CommitPipeline::turn_rows(const Rows& answe
       turns.push_back({.key = answer.integer(row, 0),
                        .locked_until = answer.optional_time(row, 1),
                        .more_messages = answer.boolean(row, 2),
+                       .sooner = answer.boolean(row, 4),
                        .now = answer.time(row, 3)});
     }
     return turns;
@@ -328,12 +329,14 @@ std::vector<CommitPipeline::TurnRow> CommitPipeline::turn_rows(const Rows& answe
   const std::vector<std::int64_t> keys = answer.integers(0, 0);
   const auto locked_until = answer.list(0, 1);
   const std::vector<std::int64_t> more_messages = answer.integers(0, 2);
+  const std::vector<std::int64_t> sooner = answer.integers(0, 4);
   for (std::size_t place = 0; place < keys.size(); ++place) {
     std::optional<Timestamp> until;
     if (locked_until[place]) until = Timestamp(Milliseconds(as_integer(*locked_until[place])));
     turns.push_back({.key = keys[place],
                      .locked_until = until,
                      .more_messages = more_messages[place] != 0,
+                     .sooner = sooner[place] != 0,
                      .now = answer.time(0, 3)});
   }
   return turns;
@@ -378,7 +381,7 @@ Topics CommitPipeline::topics(const std::vector<Rows>& answers) const {
     for (int row = 0; row < queued.size(); ++row) topics.activities = topics.activities || !queued.boolean(row, 4);
   }
   for (const TurnRow& turn : turn_rows(answers[turn_answer_])) {
-    topics.instances = topics.instances || turn.more_messages;
+    topics.instances = topics.instances || turn.sooner;
   }
   return topics;
 }

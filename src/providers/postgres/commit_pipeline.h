@@ -56,6 +56,7 @@ class CommitPipeline {
     std::int64_t key = 0;
     std::optional<Timestamp> locked_until;
     bool more_messages = false;
+    bool sooner = false;  // due before those who wait would look again
     Timestamp now;
   };
   [[nodiscard]] std::vector<TurnRow> turn_rows(const Rows& answer) const;

@@ -28,7 +28,7 @@ PostgresError error_of(const pg_result* result) {
   const char* const hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
   std::string message = primary != nullptr ? primary : trimmed(PQresultErrorMessage(result));
   if (hint != nullptr) message += "; hint: " + std::string(hint);
-  return {state != nullptr ? state : "", std::move(message)};
+  return {state != nullptr ? state : "", message};
 }
 
 std::string quoted_value(const std::string& value) {

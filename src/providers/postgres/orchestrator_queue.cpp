@@ -151,6 +151,7 @@ ProviderResult<OrchestrationBatch> PostgresStore::fetch_orchestration_items(cons
 void PostgresStore::release_lost_fetch(const char* sql, std::int64_t secret) noexcept {
   try {
     static_cast<void>(pool_.run(sql, Parameters(secret, options_.orphan_retention), Repeat::kNever));
+    waker_->changed({.instances = true, .activities = true});  // those who wait were told of a later end
   } catch (const std::exception& error) {
     options_.logger.debug("what a lost fetch may have locked stays locked for its time", {{"error", error.what()}});
   }

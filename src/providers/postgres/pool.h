@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,10 @@ class Pool {
     return std::move(run(std::span(&call, 1), repeat).front());
   }
 
+  // Set before others run anything. Called when a connection was lost together with an answer: whatever was asked for
+  // may have been done, and nobody has told so.
+  void when_an_answer_is_lost(std::function<void()> call) { answer_lost_ = std::move(call); }
+
   // Takes note of a time that the server has told, and answers it, or the latest one: no caller sees time run
   // backwards, though servers change and their clocks are set.
   Timestamp see(Timestamp told) noexcept;
@@ -60,6 +65,7 @@ class Pool {
 
   ConnectionOptions options_;
   std::size_t size_;
+  std::function<void()> answer_lost_;
   std::atomic<std::uint64_t> round_trips_ = 0;
   Milliseconds tolerance_;
   std::mutex time_mutex_;

@@ -72,6 +72,7 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
       pool_, Waker::Options{.poll_interval = options_.poll_interval,
                             .poll_interval_without_wake_ups = options_.poll_interval_without_wake_ups,
                             .logger = options_.logger});
+  pool_.when_an_answer_is_lost([this] { waker_->changed(kAllTopics); });
 }
 
 PostgresStore::~PostgresStore() = default;

@@ -174,7 +174,7 @@ void Waker::note(const Topics& topics) noexcept {
 void Waker::note_everything() noexcept {
   {
     const std::scoped_lock guard(mutex_);
-    note({.instances = true, .activities = true, .groups = ~std::uint64_t{0}});
+    note(kAllTopics);
   }
   changed_.notify_all();
 }
@@ -210,6 +210,11 @@ void Waker::announce(const Topics& wanted) {
   }
 }
 
+void Waker::forget_announcements() {
+  const std::scoped_lock guard(mutex_);
+  announced_ = {};
+}
+
 void Waker::announced(const Topics& topics, Time at) {
   const std::scoped_lock guard(mutex_);
   announced_ = topics;
@@ -230,6 +235,8 @@ void Waker::work() {
     try {
       if (!connection_) {
         connection_ = listen(pool_);
+        forget_announcements();  // a server that crashed does not have them any more
+        poll_store(*connection_);
         note_everything();  // who knows what was missed
       }
       if (std::exchange(reported, false)) options_.logger.info("the store wakes its waiters again");
@@ -242,29 +249,31 @@ void Waker::work() {
                              {{"error", as_provider_error(error).message()}});
       }
     }
+    if (is_stopping()) return;
     note_everything();
     sleep_until(std::chrono::steady_clock::now() + options_.poll_interval_without_wake_ups, -1);
-    const std::scoped_lock guard(mutex_);
-    if (stopping_) return;
-    to_tell_ = {};  // nobody can be told; they look for themselves as well
+    if (is_stopping()) return;
   }
 }
 
 void Waker::serve(Connection& connection) {
   Time next_poll = std::chrono::steady_clock::now() + options_.poll_interval;
   for (;;) {
-    sleep_until(next_poll, connection.socket());
-    {
-      const std::scoped_lock guard(mutex_);
-      if (stopping_) return;
-    }
+    const bool last = is_stopping();  // asked first: others are told of all that was committed before
     tell_others(connection);
-    hear(connection);
+    if (last) return;
     if (std::chrono::steady_clock::now() >= next_poll) {
       poll_store(connection);
       next_poll = std::chrono::steady_clock::now() + options_.poll_interval;
     }
+    hear(connection);  // the calls above may have received notifications as well, which the socket does not show
+    sleep_until(next_poll, connection.socket());
   }
+}
+
+bool Waker::is_stopping() {
+  const std::scoped_lock guard(mutex_);
+  return stopping_;
 }
 
 void Waker::sleep_until(Time time, int server_socket) {
@@ -285,7 +294,13 @@ void Waker::tell_others(Connection& connection) {
     topics = std::exchange(to_tell_, {});
   }
   if (!topics.any()) return;
-  connection.run(sql::kWakeWaiters, Parameters(id_, channel_, topics.instances, topics.activities, topics.groups));
+  try {
+    connection.run(sql::kWakeWaiters, Parameters(id_, channel_, topics.instances, topics.activities, topics.groups));
+  } catch (const PostgresError&) {
+    const std::scoped_lock guard(mutex_);
+    to_tell_ |= topics;  // others may still hear, once we can speak again
+    throw;
+  }
 }
 
 void Waker::hear(Connection& connection) {
@@ -308,6 +323,7 @@ void Waker::poll_store(Connection& connection) {
   {
     const std::scoped_lock guard(mutex_);
     wanted = wanted_now();
+    announced_ &= wanted;  // already now: who comes for something else must not rely on what is about to be withdrawn
   }
   if (!wanted.any()) return;
   const Time at = std::chrono::steady_clock::now();

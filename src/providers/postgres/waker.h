@@ -38,7 +38,13 @@ struct Topics {
     activities = activities || other.activities;
     groups |= other.groups;
   }
+  void operator&=(const Topics& other) noexcept {
+    instances = instances && other.instances;
+    activities = activities && other.activities;
+    groups &= other.groups;
+  }
 };
+inline constexpr Topics kAllTopics{.instances = true, .activities = true, .groups = ~std::uint64_t{0}};
 
 // The bit of an instance. All processes compute the same.
 [[nodiscard]] std::uint64_t change_group(std::string_view instance) noexcept;
@@ -92,10 +98,12 @@ class Waker {
   [[nodiscard]] Parameters announcement(const Topics& wanted) const;
   void announce(const Topics& wanted);
   void announced(const Topics& topics, Time at);
+  void forget_announcements();
 
   // The thread.
   void work();
   void serve(Connection& connection);
+  [[nodiscard]] bool is_stopping();
   void sleep_until(Time time, int server_socket);
   void tell_others(Connection& connection);
   void hear(Connection& connection);

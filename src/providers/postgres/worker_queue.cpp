@@ -15,7 +15,8 @@ namespace {
 
 // What a fetch has locked whose answer never came.
 constexpr const char* kReleaseActivities =
-    "UPDATE activities a SET token = NULL, ready_at = now_ms(), attempts = greatest(a.attempts - 1, 0)"
+    "UPDATE activities a SET token = NULL, ready_at = now_ms(), attempts = greatest(a.attempts - 1, 0),"
+    " expires_at = CASE WHEN a.attempts <= 1 THEN later(a.scheduled_at, a.schedule_to_start) ELSE a.expires_at END"
     " WHERE a.ready_at > now_ms() AND a.token = $1::bigint AND $2::bigint IS NOT NULL";
 
 WorkItem read_item(const Rows& rows, int row, std::int64_t secret) {

@@ -282,7 +282,8 @@ ReadyActivities ready_activities(Connection& connection, const WorkFetch& fetch,
 
 std::optional<Timestamp> next_ready_activity(Connection& connection, const WorkFetch& fetch, Timestamp now) {
   if (fetch.tags.takes_nothing()) return std::nullopt;
-  std::optional<Timestamp> next = time_of(connection, sql::kNextExpiry, now);
+  std::optional<Timestamp> next =
+      earlier(time_of(connection, sql::kNextExpiry, now), time_of(connection, sql::kNextReadyExpired, now));
   for (const std::optional<std::string>& tag : lane_tags(connection, fetch.tags)) {
     next = earlier(next, time_of(connection, sql::kNextReadyActivity, tag, now));
   }

@@ -123,6 +123,9 @@ inline constexpr const char* kFirstTag = "SELECT min(tag) FROM activities WHERE 
 inline constexpr const char* kNextReadyActivity =
     "SELECT min(ready_at) FROM activities WHERE tag IS ?1 AND ready_at > ?2";
 inline constexpr const char* kNextExpiry = "SELECT min(expires_at) FROM activities WHERE expires_at > ?1";
+// Expired ones that somebody has fetched to fail them, or that are to be tried later.
+inline constexpr const char* kNextReadyExpired =
+    "SELECT min(ready_at) FROM activities WHERE expires_at <= ?1 AND ready_at > ?1";
 inline constexpr const char* kLockActivity =
     "UPDATE activities SET token = ?2, process = ?3, attempts = attempts + 1, ready_at = ?4,"
     " expires_at = CASE WHEN ?5 THEN expires_at END WHERE id = ?1";
@@ -211,6 +214,7 @@ inline constexpr std::array kHotStatements = {kFindInstance,
                                               kFirstTag,
                                               kNextReadyActivity,
                                               kNextExpiry,
+                                              kNextReadyExpired,
                                               kLockActivity,
                                               kLoadActivity,
                                               kDeleteActivity,

@@ -4,6 +4,7 @@
 #include "testing/validation/moves.h"
 #include "testing/validation/scene.h"
 #include "testing/validation/suite.h"
+#include "testing/validation/waiting.h"
 
 namespace perdure::testing {
 
@@ -68,6 +69,16 @@ void an_expired_activity_stays_expired(ProviderFactory& factory) {
   expect_equal(second.attempt_count, 2U, "the attempt");
   take(scene.store().abandon_work_item({.token = second.token}));
   expect(scene.fetch_work().expired, "it is not marked after it was given back");
+}
+
+void a_wait_ends_when_an_expired_activity_is_free_again(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_activity(tagged(timed(activity("a", 2)), "nobody"));
+  scene.advance(kTimeout);
+  const WorkItem item = scene.fetch_work();
+  Waiting waiting(scene, for_activities());
+  scene.advance(item.locked_until - scene.now());
+  expect_true(waiting);
 }
 
 void an_expired_activity_can_be_failed(ProviderFactory& factory) {
@@ -286,6 +297,8 @@ ValidationTests activity_timeout_tests() {
       {"activity_timeout", "an_expired_activity_is_marked_for_its_own_worker_too",
        &an_expired_activity_is_marked_for_its_own_worker_too},
       {"activity_timeout", "an_expired_activity_stays_expired", &an_expired_activity_stays_expired},
+      {"activity_timeout", "a_wait_ends_when_an_expired_activity_is_free_again",
+       &a_wait_ends_when_an_expired_activity_is_free_again},
       {"activity_timeout", "an_expired_activity_can_be_failed", &an_expired_activity_can_be_failed},
       {"activity_timeout", "an_expired_activity_claims_no_session", &an_expired_activity_claims_no_session},
       {"activity_timeout", "an_expired_activity_leaves_a_held_session_alone",

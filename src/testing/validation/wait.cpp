@@ -88,6 +88,18 @@ void a_wait_ends_when_a_commit_leaves_messages(ProviderFactory& factory) {
   expect_true(waiting);
 }
 
+// Those who wait have seen the end of the lock.
+void a_wait_ends_when_what_a_commit_leaves_is_due(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  scene.enqueue(timer_message("order", 3, scene.now() + kLockTimeout / 2));
+  const OrchestrationItem item = scene.wake("order");
+  Waiting waiting(scene, for_instances());
+  scene.ack(scene.commit_of(item));
+  scene.advance(kLockTimeout / 2);
+  expect_true(waiting);
+}
+
 void a_wait_ends_when_time_makes_work_ready(ProviderFactory& factory) {
   Scene scene(factory);
   scene.create_with_activities("order", {activity("order", 2)});
@@ -367,6 +379,7 @@ ValidationTests wait_tests() {
       {"wait", "a_wait_ends_when_a_commit_queues_something", &a_wait_ends_when_a_commit_queues_something},
       {"wait", "a_wait_ends_when_something_is_given_back", &a_wait_ends_when_something_is_given_back},
       {"wait", "a_wait_ends_when_a_commit_leaves_messages", &a_wait_ends_when_a_commit_leaves_messages},
+      {"wait", "a_wait_ends_when_what_a_commit_leaves_is_due", &a_wait_ends_when_what_a_commit_leaves_is_due},
       {"wait", "a_wait_ends_when_time_makes_work_ready", &a_wait_ends_when_time_makes_work_ready},
       {"wait", "a_wait_ends_when_a_lock_gets_shorter", &a_wait_ends_when_a_lock_gets_shorter},
       {"wait", "a_wait_ends_at_its_deadline", &a_wait_ends_at_its_deadline},

@@ -39,6 +39,8 @@ BEGIN
   END IF;
   again_at := least(
     (SELECT min(a.expires_at) FROM activities a WHERE a.expires_at > moment),
+    -- Whoever fetched an expired one, of any lane, may have died before it failed it.
+    (SELECT min(a.ready_at) FROM activities a WHERE a.expires_at <= moment AND a.ready_at > moment),
     (SELECT min(f.ready_at) FROM unnest(coalesce(lanes, all_lanes())) l(lane) CROSS JOIN LATERAL (
       SELECT a.ready_at FROM activities a WHERE a.lane = l.lane AND a.ready_at > moment ORDER BY a.ready_at LIMIT 1) f));
   -- Activities wait for a session to end.
