@@ -11,8 +11,10 @@ Timestamp SystemClock::now() const {
 void SystemClock::wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Timestamp deadline) {
   // Relative and on the steady clock, because the wall clock may be set; bounded, because it may be set forward.
   constexpr Milliseconds kLongest{60'000};
-  const Milliseconds left = deadline - now();
-  if (left.count() > 0) changed.wait_for(lock, left < kLongest ? left : kLongest);
+  const Timestamp here = now();
+  if (deadline <= here) return;  // before the difference, which a time long past would make too large
+  const Milliseconds left = deadline - here;
+  changed.wait_for(lock, left < kLongest ? left : kLongest);
 }
 
 Timestamp ManualClock::now() const {

@@ -23,7 +23,8 @@ struct ActivityThreads::Shared {
     bool stopped = false;
   };
   std::map<RunId, Call> calls;  // that have not come to an outcome
-  std::set<RunId> replaced;     // whose threads are to end when they return
+  std::set<RunId> on_thread;    // whose threads are not back yet
+  std::set<RunId> replaced;     // of those, whose threads are to end then
   std::size_t live = 0;
   bool closed = false;
 
@@ -75,6 +76,8 @@ void ActivityThreads::stop(RunId run) {
 void ActivityThreads::replace_thread(RunId run) {
   {
     const std::scoped_lock lock(shared_->mutex);
+    // It may have returned meanwhile: then its thread is free already, or has gone on to another run.
+    if (!shared_->on_thread.contains(run)) return;
     shared_->replaced.insert(run);
   }
   add_thread();
@@ -95,10 +98,12 @@ void ActivityThreads::Shared::run(const std::shared_ptr<Shared>& self) {
     worker::Start start = std::move(self->waiting.front());
     self->waiting.pop_front();
     const RunId id = start.run;
+    self->on_thread.insert(id);
     lock.unlock();
     execute(self, std::move(start));
     self->reports.returned(id);
     lock.lock();
+    self->on_thread.erase(id);
     if (self->replaced.erase(id) > 0) break;
   }
   --self->live;

@@ -113,6 +113,7 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
       const Timestamp now = store_->now();
       if (requests_.empty()) {
         while (auto request = dispatcher_.next(now)) requests_.push_back(std::move(*request));
+        answered_.notify_all();               // the time alone may have made it idle
         if (follow_up(lock, true)) continue;  // much may have changed meanwhile
       }
       if (requests_.empty()) {
@@ -154,6 +155,8 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
     const Timestamp here = clock_->now();
     const Timestamp now = store_->now();
     const Timestamp wake_at = dispatcher_.wake_at();
+    // Something is wanted since the last look: a place may have come free that another dispatcher had kept.
+    if (wake_at <= now) return;
     const auto place = resting_until_.insert(wake_at);
     clock_->wait_until(lock, changed_, here + (wake_at > now + kLongest ? kLongest : wake_at - now));
     resting_until_.erase(place);

@@ -129,12 +129,14 @@ std::optional<orchestration::Request> OrchestrationDispatcher::run_turn() {
   return request(orchestration::RunTurn{std::exchange(jobs_.at(id).task, {})}, {id});
 }
 
+// Not all at once: renewals and commits would stand behind them in the queue for a thread until their locks end.
 std::optional<orchestration::Request> OrchestrationDispatcher::read_history() {
-  if (to_read_.empty()) return std::nullopt;
+  if (to_read_.empty() || reads_ > max_turns_) return std::nullopt;
   const JobId id = to_read_.front();
   to_read_.pop_front();
   Job& job = jobs_.at(id);
   job.phase = Phase::kReading;
+  ++reads_;
   const EventId after = job.task.kept ? job.task.kept->code->last_event_id() : 0;
   return request(orchestration::ReadHistory{job.lease.token(), after}, {id});
 }
@@ -259,6 +261,7 @@ void OrchestrationDispatcher::take_on(OrchestrationItem item, Timestamp now, boo
 }
 
 void OrchestrationDispatcher::history_read(JobId id, ProviderResult<StoredHistory> history, Timestamp now) {
+  --reads_;
   Job& job = jobs_.at(id);
   if (job.overtaken_by) {
     keep(job.instance, std::exchange(job.task.kept, std::nullopt));

@@ -223,6 +223,7 @@ class OrchestrationDispatcher {
   JobId last_job_ = 0;
   std::uint64_t fetches_ = 0;  // that have begun
   std::size_t turns_ = 0;      // running
+  std::size_t reads_ = 0;      // of histories, under way
   std::size_t suspects_ = 0;   // among the jobs
   bool committing_ = false;
   bool renewing_ = false;

@@ -80,13 +80,21 @@ class Runtime::Threads {
     turns_->with([](OrchestrationDispatcher& dispatcher, Timestamp) { dispatcher.drain(); });
     activities_->with([](WorkerDispatcher& dispatcher, Timestamp) { dispatcher.drain(); });
     const auto is_idle = [](const auto& dispatcher) { return dispatcher.idle(); };
+    const auto all_told = [](const WorkerDispatcher& dispatcher) { return dispatcher.all_told(); };
     bool clean = activities_->wait_until(deadline, is_idle);
+    bool told = clean;
     if (!clean) {
       activities_->with([](WorkerDispatcher& dispatcher, Timestamp now) { dispatcher.stop_all(now); });
-      activities_->wait_until(after(kLastCalls), [](const auto& dispatcher) { return dispatcher.all_told(); });
+      told = activities_->wait_until(after(kLastCalls), all_told);
       clean = activities_->wait_until(after(std::min(timeout, options_.activity_cancellation_grace_period)), is_idle);
     }
     const bool turned = turns_->wait_until(std::max(deadline, after(kLastCalls)), is_idle);
+    if (told) {
+      // Their last commits may have claimed activities, which are to be given back; the worker may not even have heard
+      // of them.
+      tell_worker(*activities_, *handover_);
+      activities_->wait_until(std::max(deadline, after(kLastCalls)), all_told);
+    }
     close(clean && turned);
     const auto removed =
         ProviderCalls(store_, options_.metrics).one("remove_node", [&] { return store_->remove_node(id_); });
@@ -143,7 +151,7 @@ class Runtime::Threads {
                   tell([&](WorkerDispatcher& d, Timestamp now) { d.heartbeat(run, std::move(details), now); });
                 },
             .returned = [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp) { d.returned(run); }); }});
-    const auto handover = std::make_shared<Handover>();
+    const auto handover = handover_;
     const std::weak_ptr<OrchestrationThreads> turns = turns_;
     activities_->start(
         kWorkerThreads,
@@ -173,12 +181,14 @@ class Runtime::Threads {
     auto given_up = std::make_shared<std::vector<KeptExecution>>(std::move(effects.given_up));
     if (news) handover->leave(static_cast<NewsForWorker&&>(effects));
     return [given_up, news, handover, workers] {
+      // In this order: destructors of the user may be slow, and a claimed activity is not to wait for them.
+      if (const auto alive = news ? workers.lock() : nullptr) tell_worker(*alive, *handover);
       given_up->clear();
-      if (const auto alive = news ? workers.lock() : nullptr) {
-        alive->with(
-            [&](WorkerDispatcher& dispatcher, Timestamp now) { dispatcher.hear(handover->take_for_worker(), now); });
-      }
     };
+  }
+  static void tell_worker(WorkerThreads& workers, Handover& handover) {
+    workers.with(
+        [&](WorkerDispatcher& dispatcher, Timestamp now) { dispatcher.hear(handover.take_for_worker(), now); });
   }
   static std::function<void()> outside(NewsForTurns news, const std::shared_ptr<Handover>& handover,
                                        const std::weak_ptr<OrchestrationThreads>& turns) {
@@ -216,6 +226,7 @@ class Runtime::Threads {
   std::shared_ptr<OrchestrationThreads> turns_;
   std::shared_ptr<WorkerThreads> activities_;
   std::shared_ptr<ActivityThreads> running_;
+  std::shared_ptr<Handover> handover_ = std::make_shared<Handover>();
   std::mutex shutdown_mutex_;
   bool down_ = false;
 };

@@ -1,14 +1,17 @@
 // WorkPlaces: what a turn's commit may claim for the worker of the same node: places that are free there now, and
 // activities that it would fetch.
 //
-// Both dispatchers hold it, under locks of their own, so its numbers are atomic. They may be a moment old: at the worst
-// an activity waits for a thread, or goes through the queue.
+// Both dispatchers hold it, under locks of their own, so it is atomic. The places that are free and those that are
+// reserved are one value: a place goes to a turn or to a fetch in one step, and never to both. What the turns see may
+// be a moment old: at the worst an activity goes through the queue.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -26,10 +29,20 @@ class WorkPlaces {
 
   // Places without an activity that no fetch is about to fill.
   void publish(std::size_t free, bool admits_suspects) noexcept {
-    free_ = free;
+    change([&](Numbers& numbers) { numbers.free = narrowed(free); });
     admits_suspects_ = admits_suspects;
   }
-  [[nodiscard]] std::size_t reserved() const noexcept { return reserved_; }
+  // Of so many places without an activity, those that a fetch may fill: nobody has reserved them, and from now on
+  // nobody can. To be published anew if no fetch comes of it.
+  [[nodiscard]] std::size_t take_for_fetch(std::size_t free) noexcept {
+    std::size_t taken = 0;
+    change([&](Numbers& numbers) {
+      taken = free - std::min<std::size_t>(free, numbers.reserved);
+      numbers.free = narrowed(free - taken);
+    });
+    return taken;
+  }
+  [[nodiscard]] std::size_t reserved() const noexcept { return numbers_.load().reserved; }
   // There is more work in the queue than was fetched, or there is not.
   void queue_seen(bool more) noexcept { backed_up_ = more; }
 
@@ -45,16 +58,16 @@ class WorkPlaces {
   // Keeps up to `wanted` places; none while other work waits for them.
   [[nodiscard]] std::size_t reserve(std::size_t wanted) noexcept {
     if (backed_up_) return 0;
-    const std::size_t free = free_;
-    const std::size_t places = std::min(wanted, free - std::min<std::size_t>(free, reserved_));
-    reserved_ += places;
+    std::size_t places = 0;
+    change([&](Numbers& numbers) {
+      places = std::min<std::size_t>(wanted, numbers.free - std::min(numbers.free, numbers.reserved));
+      numbers.reserved += narrowed(places);
+    });
     return places;
   }
   // Never below nothing, whatever a store claims.
   void release(std::size_t places) noexcept {
-    std::size_t reserved = reserved_;
-    while (!reserved_.compare_exchange_weak(reserved, reserved - std::min(reserved, places))) {
-    }
+    change([&](Numbers& numbers) { numbers.reserved -= std::min(numbers.reserved, narrowed(places)); });
   }
   // A commit was refused a claim: other work is ahead.
   void refused() noexcept { backed_up_ = true; }
@@ -66,10 +79,28 @@ class WorkPlaces {
   }
 
  private:
+  // Small enough to be exchanged without a lock.
+  struct Numbers {
+    std::uint32_t free;
+    std::uint32_t reserved;
+  };
+  static std::uint32_t narrowed(std::size_t places) noexcept {
+    return static_cast<std::uint32_t>(std::min<std::size_t>(places, std::numeric_limits<std::uint32_t>::max()));
+  }
+  // Repeated if somebody else was faster.
+  template <class F>
+  void change(F step) noexcept {
+    Numbers before = numbers_;
+    for (;;) {
+      Numbers after = before;
+      step(after);
+      if (numbers_.compare_exchange_weak(before, after)) return;
+    }
+  }
+
   WorkFetch fetch_;
   std::function<bool(const std::string& name)> runs_here_;
-  std::atomic<std::size_t> free_{0};
-  std::atomic<std::size_t> reserved_{0};
+  std::atomic<Numbers> numbers_{Numbers{0, 0}};
   std::atomic<bool> admits_suspects_{true};
   std::atomic<bool> backed_up_{false};
 };

@@ -20,6 +20,10 @@ class WorkSearch {
   // `wake_ups`: the store ends waits by itself. `min_poll`: how often one is asked that does not.
   WorkSearch(bool wake_ups, Milliseconds min_poll) : wake_ups_(wake_ups), min_poll_(min_poll) {}
 
+  // next() is going to answer kFetch if there is room.
+  [[nodiscard]] bool will_fetch(Timestamp now) const noexcept {
+    return expect_work_ && !awaiting_ && !stopped_ && !fetching_ && now >= look_at_;
+  }
   // What to do now. `room` is how many items could be taken; `suspects` whether a suspect may be among them.
   [[nodiscard]] Step next(Timestamp now, std::size_t room, bool suspects) {
     if (awaiting_) {

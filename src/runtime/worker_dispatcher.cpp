@@ -256,8 +256,9 @@ void WorkerDispatcher::publish_places() const noexcept {
 }
 
 std::optional<worker::Request> WorkerDispatcher::look_for_work(Timestamp now) {
-  // Asked once: a turn may reserve the last place meanwhile, and who waits for no items waits in vain.
-  const std::size_t places = room();
+  // Asked once: a turn may reserve the last place meanwhile, and who waits for no items waits in vain. What a fetch is
+  // to fill is taken away from the turns in the same step.
+  const std::size_t places = places_ && search_.will_fetch(now) ? places_->take_for_fetch(free_places()) : room();
   switch (search_.next(now, places, suspect_runs_.empty())) {
     case WorkSearch::Step::kFetch:
       return request(worker::Fetch{fetch_options(places)});

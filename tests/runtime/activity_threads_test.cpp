@@ -90,6 +90,27 @@ TEST_F(ActivityPlaces, AReplacedThreadMakesRoomAndEndsWhenItsRunReturns) {
   EXPECT_TRUE(eventually([&] { return *returned == 2; }));
 }
 
+// It has returned while its thread was about to be replaced.
+TEST_F(ActivityPlaces, AThreadThatIsBackIsNotReplaced) {
+  start(1, [](ActivityContext&) {});
+  start(2, [](ActivityContext&) {});
+  ASSERT_TRUE(eventually([&] { return *returned == 2; })) << "the thread of the first has gone on";
+  threads->replace_thread(1);
+  const auto running = std::make_shared<std::atomic<int>>(0);
+  const auto most = std::make_shared<std::atomic<int>>(0);
+  constexpr int kRuns = 200;
+  for (RunId run = 3; run < 3 + kRuns; ++run) {
+    start(run, [running, most](ActivityContext&) {
+      const int now = ++*running;
+      if (now > *most) *most = now;
+      for (int i = 0; i < 20; ++i) std::this_thread::yield();
+      --*running;
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return *returned == 2 + kRuns; }));
+  EXPECT_EQ(*most, 1) << "there is one thread";
+}
+
 TEST_F(ActivityPlaces, ClosingLeavesBehindWhatDoesNotReturn) {
   const Gate begun;
   const Gate go_on;

@@ -1,5 +1,7 @@
 // Threads that carry out what dispatchers want, on the machine's clock: what has a time is done at its time, although
 // every other time around it is far away.
+#include "runtime/dispatcher_threads.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -114,6 +116,97 @@ TEST_F(OnTime, ATimerFires) {
   const auto runtime = run_and_rest(registry);
   client.start_orchestration("i", "Timer");
   EXPECT_EQ(end_of("i").result<int>(), 1);
+}
+
+// Both come of the same commit.
+TEST_F(OnTime, AClaimedActivityDoesNotWaitForTheEndOfOtherCode) {
+  const Gate begun;
+  const Gate destroyed;
+  std::atomic<bool> had_begun = false;
+  Registry registry;
+  registry.add_activity("Work", [begun](ActivityContext&) {
+    begun.open();
+    return 1;
+  });
+  add_flow(registry);
+  registry.add_orchestration("Slow", [&](OrchestrationContext ctx) -> Orchestration<int> {
+    const std::shared_ptr<void> slow(nullptr, [&](void*) {
+      had_begun = begun.wait();
+      destroyed.open();
+    });
+    co_return co_await ctx.schedule_wait<int>("never");
+  });
+  options.cached_executions = 1;
+  const auto runtime = run_and_rest(registry);
+  client.start_orchestration("slow", "Slow");
+  EXPECT_TRUE(eventually([&] { return store->waits >= 3 && runtime->idle(); }));
+  client.start_orchestration("i", "Flow");
+  EXPECT_TRUE(destroyed.wait()) << "there is room for one execution";
+  EXPECT_TRUE(had_begun);
+  EXPECT_EQ(end_of("i").result<int>(), 1);
+}
+
+// ---- the threads by themselves ----
+
+// Wants nothing. It has something to do at one time, and is idle then.
+struct OneTime {
+  struct Request {
+    int id = 0;
+    int body = 0;
+  };
+  using Threads = runtime::DispatcherThreads<OneTime, Request, int>;
+
+  std::optional<Request> next(Timestamp now) {
+    ++looks;
+    if (looks > 1 && now >= at) idle = true;
+    return std::nullopt;
+  }
+  [[nodiscard]] Timestamp wake_at() const { return idle ? Timestamp::max() : at; }
+  void answer(int, int, Timestamp) {}
+
+  Timestamp at;
+  int looks = 0;
+  bool idle = false;
+};
+
+// Another dispatcher may give something back between the look at what is wanted and the one at the time of rest.
+TEST(Rest, ThereIsNoneIfSomethingIsWantedByThen) {
+  const auto threads = std::make_shared<OneTime::Threads>(OneTime{.at = Timestamp::min()}, make_memory_provider(),
+                                                          std::make_shared<SystemClock>());
+  threads->start(1, [](int) { return 0; });
+  EXPECT_TRUE(eventually([&] {
+    return threads->wait_until(std::chrono::steady_clock::now(), [](const OneTime& each) { return each.idle; });
+  }));
+  EXPECT_TRUE(threads->close(std::chrono::steady_clock::now() + kPatience));
+}
+
+TEST(Rest, WhoWaitsForADispatcherSeesWhatItsTimeBrought) {
+  const auto clock = std::make_shared<ManualClock>(Timestamp(Milliseconds(1'700'000'000'000)));
+  const auto threads = std::make_shared<OneTime::Threads>(
+      OneTime{.at = clock->now() + 1s}, make_memory_provider({.clock = clock, .logger = {}, .metrics = {}}), clock);
+  threads->start(1, [](int) { return 0; });
+  const Gate waits;
+  std::thread time([&] {
+    waits.wait();
+    clock->advance(1s);
+  });
+  EXPECT_TRUE(returns([threads, waits] {
+    threads->wait_until(std::chrono::steady_clock::now() + 24h, [&](const OneTime& each) {
+      waits.open();
+      return each.idle;
+    });
+  }));
+  time.join();
+  EXPECT_TRUE(threads->close(std::chrono::steady_clock::now() + kPatience));
+}
+
+TEST(Rest, TheMachinesClockDoesNotWaitForWhatIsLongPast) {
+  EXPECT_TRUE(returns([] {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::unique_lock lock(mutex);
+    SystemClock().wait_until(lock, changed, Timestamp::min());
+  }));
 }
 
 // ---- waits that are told to end before they have begun ----

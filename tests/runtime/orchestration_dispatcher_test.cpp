@@ -115,6 +115,23 @@ TEST_F(DispatchOrchestrations, AHistoryIsReadOnlyIfThereIsOne) {
   EXPECT_EQ(take<RunTurn>().second.task.history.events.size(), 2U);
 }
 
+// Renewals and commits would else stand behind all of them in the queue for a thread.
+TEST_F(DispatchOrchestrations, HistoriesAreReadAFewAtATime) {
+  options.orchestration_concurrency = 2;
+  fetch(item("a", 3), item("b", 3), item("c", 3), item("d", 3), item("e", 3));
+  EXPECT_EQ(count<ReadHistory>(), 3U) << "one more than there are turns";
+  answer(take<ReadHistory>().first, ProviderResult<StoredHistory>(error(ProviderErrorKind::kLockLost)));
+  EXPECT_EQ(count<ReadHistory>(), 3U) << "an answer makes room, whatever it says";
+  answer(take<ReadHistory>().first, ProviderResult<StoredHistory>(StoredHistory()));
+  EXPECT_EQ(count<RunTurn>(), 1U);
+  EXPECT_EQ(count<ReadHistory>(), 3U);
+  for (int left = 3; left > 0; --left) {
+    answer(take<ReadHistory>().first, ProviderResult<StoredHistory>(StoredHistory()));
+  }
+  EXPECT_EQ(count<ReadHistory>(), 0U);
+  for (int turns = 4; turns > 0; --turns) run();
+}
+
 TEST_F(DispatchOrchestrations, WhatIsKeptIsUsedAgain) {
   fetch(item("i"));
   run({}, 3);

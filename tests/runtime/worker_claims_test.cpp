@@ -1,5 +1,6 @@
 // Activities that a commit of the same node claimed: they run without a fetch, their outcome is offered before it goes
 // to the queue, and whatever else becomes of them is told once.
+#include <atomic>
 #include <stop_token>
 #include <thread>
 
@@ -264,6 +265,37 @@ TEST_F(WorkerClaims, NothingIsLookedForWithoutAPlaceHoweverTurnsReserveIt) {
     } else if (const auto* await = std::get_if<worker::Await>(&wanted->body)) {
       ++looks;
       ASSERT_EQ(await->fetch.limit, 1U) << "of a wait";
+      answer(wanted->id, ProviderResult<bool>(true));
+    } else if (std::holds_alternative<worker::ReadGauges>(wanted->body)) {
+      answer(wanted->id, worker::Gauges());
+    } else {
+      answer(wanted->id, ProviderResult<std::size_t>(0U));
+    }
+  }
+}
+
+// An activity would else wait for the thread of another one while its time runs. What a turn has reserved it keeps
+// until this thread has counted.
+TEST_F(WorkerClaims, APlaceIsNotReservedAndFetchedForAtOnce) {
+  options.worker_concurrency = 1;
+  dispatcher();
+  std::atomic<int> counted = 0;
+  const std::jthread turns([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const int before = counted;
+      if (places->reserve(1) == 0) continue;
+      while (counted == before && !stop.stop_requested()) std::this_thread::yield();
+      places->release(1);
+    }
+  });
+  for (; counted < 200'000; ++counted) {
+    const auto wanted = dispatcher().next(now);
+    if (!wanted) {
+      std::this_thread::yield();  // the place is a turn's
+    } else if (const auto* fetch = std::get_if<worker::Fetch>(&wanted->body)) {
+      ASSERT_LE(places->reserved() + fetch->fetch.limit, 1U);
+      answer(wanted->id, ProviderResult<WorkBatch>(WorkBatch{.now = now, .items = {}}));
+    } else if (std::holds_alternative<worker::Await>(wanted->body)) {
       answer(wanted->id, ProviderResult<bool>(true));
     } else if (std::holds_alternative<worker::ReadGauges>(wanted->body)) {
       answer(wanted->id, worker::Gauges());
