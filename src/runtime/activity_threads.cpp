@@ -23,7 +23,7 @@ struct ActivityThreads::Shared {
     bool stopped = false;
   };
   std::map<RunId, Call> calls;  // that have not come to an outcome
-  std::set<RunId> on_thread;    // whose threads are not back yet
+  std::set<RunId> not_back;     // that wait for a thread, or whose threads are not back yet
   std::set<RunId> replaced;     // of those, whose threads are to end then
   std::size_t live = 0;
   bool closed = false;
@@ -57,6 +57,7 @@ void ActivityThreads::add_thread() {
 void ActivityThreads::start(worker::Start start) {
   const std::scoped_lock lock(shared_->mutex);
   shared_->calls.emplace(start.run, Shared::Call{});
+  shared_->not_back.insert(start.run);
   shared_->waiting.push_back(std::move(start));
   shared_->changed.notify_one();
 }
@@ -77,7 +78,7 @@ void ActivityThreads::replace_thread(RunId run) {
   {
     const std::scoped_lock lock(shared_->mutex);
     // It may have returned meanwhile: then its thread is free already, or has gone on to another run.
-    if (!shared_->on_thread.contains(run)) return;
+    if (!shared_->not_back.contains(run)) return;
     shared_->replaced.insert(run);
   }
   add_thread();
@@ -98,12 +99,11 @@ void ActivityThreads::Shared::run(const std::shared_ptr<Shared>& self) {
     worker::Start start = std::move(self->waiting.front());
     self->waiting.pop_front();
     const RunId id = start.run;
-    self->on_thread.insert(id);
     lock.unlock();
     execute(self, std::move(start));
     self->reports.returned(id);
     lock.lock();
-    self->on_thread.erase(id);
+    self->not_back.erase(id);
     if (self->replaced.erase(id) > 0) break;
   }
   --self->live;

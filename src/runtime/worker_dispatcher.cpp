@@ -310,7 +310,7 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
     keeping_up_ = false;
     gauges_read(std::get<worker::Gauges>(answer));
   } else if (is_request_for<worker::Start>(request.kind)) {
-    started(request.runs.front());
+    started(request.runs.front(), now);
   }
   sweep();
   publish_places();

@@ -164,8 +164,9 @@ class WorkerDispatcher {
   [[nodiscard]] static Identity identity_of(const MessageRecord& record);
   // Nobody waits for its outcome any more.
   void stop(RunId id, Run& run, Timestamp now);
+  void give_grace(Run& run, Timestamp now);
   void unwant(Run& run);
-  void started(RunId id);
+  void started(RunId id, Timestamp now);
   void lose(RunId id, Run& run, Timestamp now);
   void settle(RunId id);
   void forget_if_over(RunId id);

@@ -311,9 +311,13 @@ void WorkerDispatcher::stop(RunId id, Run& run, Timestamp now) {
   }
   if (run.starting) {
     run.stop_wanted = true;
-  } else if (!planted(PlantedFault::kStopNeverSent)) {
-    to_stop_.push_back(id);
+    return;
   }
+  if (!planted(PlantedFault::kStopNeverSent)) to_stop_.push_back(id);
+  give_grace(run, now);
+}
+
+void WorkerDispatcher::give_grace(Run& run, Timestamp now) {
   if (run.returned) return;
   run.replace_thread_at = shifted(now, grace_);
   check_at_ = std::min(check_at_, *run.replace_thread_at);
@@ -331,11 +335,14 @@ void WorkerDispatcher::unwant(Run& run) {
   if (wanted != by_identity_.end() && &runs_.at(wanted->second) == &run) by_identity_.erase(wanted);
 }
 
-void WorkerDispatcher::started(RunId id) {
+void WorkerDispatcher::started(RunId id, Timestamp now) {
   const auto run = runs_.find(id);
   if (run == runs_.end()) return;
   run->second.starting = false;
-  if (run->second.stop_wanted) to_stop_.push_back(id);
+  if (run->second.stop_wanted) {
+    to_stop_.push_back(id);
+    give_grace(run->second, now);
+  }
   forget_if_over(id);
 }
 

@@ -91,6 +91,7 @@ class LosingProxy {
     // What the server says when it is ready for the next request, no transaction being open.
     constexpr std::string_view kReady("Z\0\0\0\5I", 6);
     bool losing = false;
+    std::string answer;  // that is lost
     std::array<char, 65'536> bytes{};
     std::array<pollfd, 2> ends = {pollfd{.fd = client, .events = POLLIN, .revents = 0},
                                   pollfd{.fd = server, .events = POLLIN, .revents = 0}};
@@ -106,11 +107,12 @@ class LosingProxy {
         const bool request = end.fd == client;
         losing = losing || (request && is_marked(read));
         if (losing && !request) {
-          open = !read.ends_with(kReady);
+          answer += read;
+          open = !answer.ends_with(kReady);
           if (!open) ++lost_;
           continue;
         }
-        open = open && ::write(request ? server : client, read.data(), read.size()) == size;
+        open = open && ::send(request ? server : client, read.data(), read.size(), MSG_NOSIGNAL) == size;
       }
     }
     ::close(client);

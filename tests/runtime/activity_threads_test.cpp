@@ -90,6 +90,26 @@ TEST_F(ActivityPlaces, AReplacedThreadMakesRoomAndEndsWhenItsRunReturns) {
   EXPECT_TRUE(eventually([&] { return *returned == 2; }));
 }
 
+// It will have the first thread that comes free, and keep it.
+TEST_F(ActivityPlaces, ARunThatHasNoThreadYetCanBeReplaced) {
+  const Gate begun;
+  const Gate go_on;
+  start(1, [begun, go_on](ActivityContext&) {
+    begun.open();
+    go_on.wait();
+  });
+  ASSERT_TRUE(begun.wait());
+  const Gate second_begun;
+  start(2, [second_begun, go_on](ActivityContext&) {
+    second_begun.open();
+    go_on.wait();
+  });
+  threads->replace_thread(2);
+  EXPECT_TRUE(second_begun.wait());
+  go_on.open();
+  EXPECT_TRUE(eventually([&] { return *returned == 2; }));
+}
+
 // It has returned while its thread was about to be replaced.
 TEST_F(ActivityPlaces, AThreadThatIsBackIsNotReplaced) {
   start(1, [](ActivityContext&) {});

@@ -244,6 +244,22 @@ TEST_F(RunActivities, ThePlaceOfAnActivityThatIgnoresItsStopIsGivenToAnother) {
   EXPECT_EQ(take<Fetch>().second.fetch.limit, 1U) << "its late return frees nothing twice";
 }
 
+// A thread that does not have it yet could not be replaced.
+TEST_F(RunActivities, TheGraceOfAnActivityThatIsBeingStartedBeginsWithItsStart) {
+  options.worker_concurrency = 1;
+  fetch({item(1)});
+  const auto [id, body] = take<Start>();
+  withdraw(1);
+  now += 10s;
+  EXPECT_EQ(count<ReplaceThread>(), 0U);
+  answer(id, Done());
+  EXPECT_EQ(stopped(), body.run);
+  now += 9'999ms;
+  EXPECT_EQ(count<ReplaceThread>(), 0U);
+  now += 1ms;
+  EXPECT_EQ(take<ReplaceThread>().second.run, body.run);
+}
+
 TEST_F(RunActivities, AnActivityThatStopsInTimeKeepsItsThread) {
   options.worker_concurrency = 1;
   fetch({item(1)});

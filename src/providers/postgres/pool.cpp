@@ -118,7 +118,7 @@ std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat) {
       } else {
         give_back(std::move(connection));
       }
-      if (error.connection_lost() && answer_lost_) answer_lost_();
+      if (error.connection_lost() && repeat == Repeat::kNever && answer_lost_) answer_lost_();
       const bool again = error.is_conflict() || (error.connection_lost() && repeat == Repeat::kIfLost);
       if (!again || tries == kTries || (error.connection_lost() && tries > 1)) throw;
     } catch (...) {

@@ -40,8 +40,8 @@ class Pool {
     return std::move(run(std::span(&call, 1), repeat).front());
   }
 
-  // Set before others run anything. Called when a connection was lost together with an answer: whatever was asked for
-  // may have been done, and nobody has told so.
+  // Set before others run anything. Called when a connection was lost together with the answer to what is not repeated:
+  // it may have been done, and nobody has told so.
   void when_an_answer_is_lost(std::function<void()> call) { answer_lost_ = std::move(call); }
 
   // Takes note of a time that the server has told, and answers it, or the latest one: no caller sees time run

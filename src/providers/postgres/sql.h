@@ -38,7 +38,7 @@ inline constexpr const char* kCheckTurns =
 // of them may be committed. What else the turns change is done already: what is left in the queue says when they are
 // due. A statement that had to wait for a row goes on with its new version, but does not see the messages that came
 // with it. So it demands the version that it has seen; whoever fails for that is tried again by himself, with a lock
-// beforehand. `sooner`: those who wait have seen the end of the lock, and what is left is due before it.
+// beforehand. `sooner`: what is left is due before those who wait would look again, at the end of the lock, say.
 inline constexpr const char* kAdvanceTurns =
     "WITH advanced AS (UPDATE instances i"
     " SET last_event = greatest(t.last_event, i.last_event), commit_id = t.commit_id, updated_at = c.moment, attempts "
@@ -60,7 +60,8 @@ inline constexpr const char* kAdvanceTurns =
     " AND (t.scheduler IS NULL OR t.scheduler = i.id) AND (t.first_event = 0 OR t.first_event = i.last_event + 1)"
     " RETURNING i.key, i.locked_until,"
     " coalesce(CASE WHEN i.holder IS NULL THEN i.ready_at ELSE i.held_ready_at END <= c.moment, false) AS more, "
-    "c.moment, coalesce(m.due < seen.locked_until, false) AS sooner)"
+    "c.moment, coalesce(m.due <= c.moment OR m.due < coalesce("
+    "  CASE WHEN t.owner IS NOT NULL THEN seen.held_ready_at END, seen.ready_at, seen.locked_until), false) AS sooner)"
     " SELECT array_agg(a.key), array_agg(a.locked_until), array_agg(a.more), max(a.moment), array_agg(a.sooner),"
     " CASE WHEN count(*) <> cardinality($1) THEN refuse('PD001', 'a turn cannot be committed') END FROM advanced a";
 // Removes activities whose completion a turn has consumed, and fails unless each of them is locked with its secret for

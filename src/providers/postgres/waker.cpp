@@ -251,7 +251,9 @@ void Waker::work() {
     }
     if (is_stopping()) return;
     note_everything();
-    sleep_until(std::chrono::steady_clock::now() + options_.poll_interval_without_wake_ups, -1);
+    // To the end, whatever this process commits meanwhile: the server may be short of connections.
+    const Time until = std::chrono::steady_clock::now() + options_.poll_interval_without_wake_ups;
+    while (!is_stopping() && std::chrono::steady_clock::now() < until) sleep_until(until, -1);
     if (is_stopping()) return;
   }
 }

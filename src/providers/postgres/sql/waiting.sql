@@ -37,6 +37,10 @@ BEGIN
     RETURN NEXT;
     RETURN;
   END IF;
+  IF is_there THEN
+    RETURN NEXT;
+    RETURN;
+  END IF;
   again_at := least(
     (SELECT min(a.expires_at) FROM activities a WHERE a.expires_at > moment),
     -- Whoever fetched an expired one, of any lane, may have died before it failed it.
