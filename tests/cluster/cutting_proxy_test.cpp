@@ -1,5 +1,5 @@
 // The proxy itself, between a server that answers what it gets and a client that waits for it.
-#include "cluster/cutting_proxy.h"
+#include "support/cutting_proxy.h"
 
 #include <array>
 #include <mutex>
@@ -150,6 +150,16 @@ TEST_F(Proxy, LosesAnswersToRequestsThatArrived) {
   EXPECT_EQ(proxy.cuts(), 1U);
   proxy.pass_everything();
   EXPECT_EQ(Connected(proxy.port()).ask("b"), "b");
+}
+
+TEST_F(Proxy, LosesTheAnswerToOneRequest) {
+  const Connected client(proxy.port());
+  proxy.lose_answer_to("commit");
+  EXPECT_EQ(client.ask("a"), "a");
+  EXPECT_EQ(client.ask("commit 1"), "");
+  EXPECT_EQ(Connected(proxy.port()).ask("commit 2"), "commit 2") << "only once";
+  EXPECT_EQ(echo.received(), "acommit 1commit 2");
+  EXPECT_EQ(proxy.lost_answers(), 1U);
 }
 
 TEST_F(Proxy, CutsInTheMidstOfARequest) {

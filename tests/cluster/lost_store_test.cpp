@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cluster/cutting_proxy.h"
 #include "cluster/worker_cluster.h"
+#include "support/cutting_proxy.h"
 #include "support/eventually.h"
 #include "support/postgres_server.h"
 

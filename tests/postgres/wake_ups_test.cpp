@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <perdure/postgres_provider.h>
-#include "postgres/losing_proxy.h"
 #include "postgres/orders.h"
+#include "support/cutting_proxy.h"
 #include "support/eventually.h"
 #include "support/postgres_server.h"
 
@@ -172,9 +172,14 @@ TEST_F(PostgresWakeUps, ComeAfterTheServerHasCrashed) {
 
 class PostgresLostAnswers : public PostgresWakeUps {
  protected:
-  PostgresLostAnswers() : hurt(PostgresProvider::connect(proxy.url(server.url()), options)) {}
+  PostgresLostAnswers() {
+    std::string url = server.url();
+    const std::string port = ":" + std::to_string(server.port());
+    url.replace(url.find(port), port.size(), ":" + std::to_string(proxy.port()));
+    hurt = PostgresProvider::connect(url, options);
+  }
 
-  LosingProxy proxy{server.port()};
+  CuttingProxy proxy{static_cast<std::uint16_t>(server.port())};
   std::shared_ptr<Provider> hurt;
 };
 
@@ -183,7 +188,7 @@ TEST_F(PostgresLostAnswers, AStartThatWasMadeAllTheSameWakesWhoWaitsForIt) {
   proxy.lose_answer_to("lost order");
   const ProviderResult<StartOutcome> started = hurt->enqueue_start(start_of("lost order"), StartPolicy::kFail);
   EXPECT_FALSE(started.has_value()) << "nobody knows";
-  EXPECT_EQ(proxy.lost(), 1);
+  EXPECT_EQ(proxy.lost_answers(), 1U);
   EXPECT_TRUE(wait->is_over());
 }
 
@@ -197,7 +202,7 @@ TEST_F(PostgresLostAnswers, ACommitThatIsFoundToBeDoneWakesWhoWaitsForItsActivit
   const ProviderResult<CommitAnswer> answer = hurt->ack_orchestration_item(commit);
   ASSERT_TRUE(answer.has_value()) << answer.error().to_string();
   EXPECT_TRUE(answer->repeated);
-  EXPECT_EQ(proxy.lost(), 1);
+  EXPECT_EQ(proxy.lost_answers(), 1U);
   EXPECT_TRUE(wait->is_over());
 }
 
@@ -215,7 +220,7 @@ TEST_F(PostgresLostAnswers, AnActivityThatALostFetchHadCanStillExpire) {
   fetch.filter.activities = {"Ship", "lost fetch"};
   proxy.lose_answer_to("lost fetch");
   ASSERT_FALSE(hurt->fetch_work_items(fetch).has_value());
-  ASSERT_EQ(proxy.lost(), 1);
+  ASSERT_EQ(proxy.lost_answers(), 1U);
   const auto wait = begin_wait(for_any_activity());  // of a worker without its tag
   EXPECT_TRUE(wait->is_over());
   fetch.tags = TagFilter();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace perdure::test {
 
@@ -29,6 +30,8 @@ class CuttingProxy {
   // What the target sends is lost, with this probability each time, and the connection with it. What it was sent
   // arrives.
   void lose_answers(std::uint64_t seed, unsigned percent);
+  // The answer to the next request that contains this is lost, and the connection with it; nothing else changes.
+  void lose_answer_to(const std::string& part_of_request);
   // Cuts everything that is connected now. Returns when that has happened.
   void cut_all();
 

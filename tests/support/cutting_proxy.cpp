@@ -1,4 +1,4 @@
-#include "cluster/cutting_proxy.h"
+#include "support/cutting_proxy.h"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -89,6 +90,7 @@ struct Connection {
   Direction request;
   Direction answer;
   std::size_t bytes_left = kEndless;
+  bool loses_answer = false;
   bool cut = false;
 };
 
@@ -137,6 +139,7 @@ class CuttingProxy::Forwarder {
   std::size_t high_ = 0;
   std::optional<Dice> losses_;
   unsigned loss_percent_ = 0;
+  std::string unanswered_;  // part of the next request that gets no answer; empty: none
   bool new_rules_ = false;
   bool cut_wanted_ = false;
   bool ending_ = false;
@@ -239,12 +242,18 @@ class CuttingProxy::Forwarder {
       connection.cut = true;  // by one of the two; not counted as ours
       return;
     }
-    if (&direction == &connection.answer && losses_ && losses_->chance(loss_percent_)) {
+    const std::string_view read(bytes.data(), static_cast<std::size_t>(count));
+    if (&direction == &connection.request) {
+      if (!unanswered_.empty() && read.find(unanswered_) != std::string_view::npos) {
+        connection.loses_answer = true;
+        unanswered_.clear();
+      }
+    } else if (connection.loses_answer || (losses_ && losses_->chance(loss_percent_))) {
       ++lost_answers_;
       return cut(connection);
     }
-    const std::size_t passed = std::min(static_cast<std::size_t>(count), connection.bytes_left);
-    direction.pending.assign(bytes.data(), passed);
+    const std::size_t passed = std::min(read.size(), connection.bytes_left);
+    direction.pending.assign(read.substr(0, passed));
     if (connection.bytes_left != kEndless) connection.bytes_left -= passed;
     write(connection, direction);
   }
@@ -304,6 +313,10 @@ void CuttingProxy::lose_answers(std::uint64_t seed, unsigned percent) {
     forwarder_->loss_percent_ = percent;
     forwarder_->new_rules_ = true;
   });
+}
+
+void CuttingProxy::lose_answer_to(const std::string& part_of_request) {
+  forwarder_->change([&] { forwarder_->unanswered_ = part_of_request; });
 }
 
 void CuttingProxy::cut_all() {
