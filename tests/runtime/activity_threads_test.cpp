@@ -26,6 +26,12 @@ class ActivityPlaces : public ::testing::Test {
         });
     threads->start(std::move(wanted));
   }
+  static std::function<void(ActivityContext&)> stays(const Gate& begun, const Gate& go_on) {
+    return [begun, go_on](ActivityContext&) {
+      begun.open();
+      go_on.wait();
+    };
+  }
   ~ActivityPlaces() override { threads->close(std::chrono::steady_clock::now() + kPatience); }
 
   std::shared_ptr<std::atomic<int>> ended = std::make_shared<std::atomic<int>>(0);
@@ -62,10 +68,7 @@ TEST_F(ActivityPlaces, AStopReachesTheRunThatItIsFor) {
 TEST_F(ActivityPlaces, AStopReachesARunThatHasNoThreadYet) {
   const Gate begun;
   const Gate go_on;
-  start(1, [begun, go_on](ActivityContext&) {
-    begun.open();
-    go_on.wait();
-  });
+  start(1, stays(begun, go_on));
   ASSERT_TRUE(begun.wait());
   std::atomic<bool> ran_unstopped = false;
   start(2, [&](ActivityContext& ctx) { ran_unstopped = !ctx.is_cancelled(); });
@@ -78,10 +81,7 @@ TEST_F(ActivityPlaces, AStopReachesARunThatHasNoThreadYet) {
 TEST_F(ActivityPlaces, AReplacedThreadMakesRoomAndEndsWhenItsRunReturns) {
   const Gate begun;
   const Gate go_on;
-  start(1, [begun, go_on](ActivityContext&) {
-    begun.open();
-    go_on.wait();
-  });
+  start(1, stays(begun, go_on));
   ASSERT_TRUE(begun.wait());
   threads->replace_thread(1);
   start(2, [](ActivityContext&) {});
@@ -94,16 +94,10 @@ TEST_F(ActivityPlaces, AReplacedThreadMakesRoomAndEndsWhenItsRunReturns) {
 TEST_F(ActivityPlaces, ARunThatHasNoThreadYetCanBeReplaced) {
   const Gate begun;
   const Gate go_on;
-  start(1, [begun, go_on](ActivityContext&) {
-    begun.open();
-    go_on.wait();
-  });
+  start(1, stays(begun, go_on));
   ASSERT_TRUE(begun.wait());
   const Gate second_begun;
-  start(2, [second_begun, go_on](ActivityContext&) {
-    second_begun.open();
-    go_on.wait();
-  });
+  start(2, stays(second_begun, go_on));
   threads->replace_thread(2);
   EXPECT_TRUE(second_begun.wait());
   go_on.open();
@@ -134,10 +128,7 @@ TEST_F(ActivityPlaces, AThreadThatIsBackIsNotReplaced) {
 TEST_F(ActivityPlaces, ClosingLeavesBehindWhatDoesNotReturn) {
   const Gate begun;
   const Gate go_on;
-  start(1, [begun, go_on](ActivityContext&) {
-    begun.open();
-    go_on.wait();
-  });
+  start(1, stays(begun, go_on));
   ASSERT_TRUE(begun.wait());
   threads->close(std::chrono::steady_clock::now());
   EXPECT_EQ(*returned, 0);

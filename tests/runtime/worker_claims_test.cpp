@@ -52,6 +52,13 @@ class WorkerClaims : public DispatchActivities {
     for (const ActivityOfInstance& activity : news.over) ids.push_back(activity.activity_id);
     return ids;
   }
+  void answer_upkeep(const worker::Request& wanted) {
+    if (std::holds_alternative<worker::ReadGauges>(wanted.body)) {
+      answer(wanted.id, worker::Gauges());
+    } else {
+      answer(wanted.id, ProviderResult<std::size_t>(0U));
+    }
+  }
   static MessageKind kind_of(const LocalCompletion& completion) { return completion.message.kind; }
 
   bool looked = false;
@@ -266,10 +273,8 @@ TEST_F(WorkerClaims, NothingIsLookedForWithoutAPlaceHoweverTurnsReserveIt) {
       ++looks;
       ASSERT_EQ(await->fetch.limit, 1U) << "of a wait";
       answer(wanted->id, ProviderResult<bool>(true));
-    } else if (std::holds_alternative<worker::ReadGauges>(wanted->body)) {
-      answer(wanted->id, worker::Gauges());
     } else {
-      answer(wanted->id, ProviderResult<std::size_t>(0U));
+      answer_upkeep(*wanted);
     }
   }
 }
@@ -297,10 +302,8 @@ TEST_F(WorkerClaims, APlaceIsNotReservedAndFetchedForAtOnce) {
       answer(wanted->id, ProviderResult<WorkBatch>(WorkBatch{.now = now, .items = {}}));
     } else if (std::holds_alternative<worker::Await>(wanted->body)) {
       answer(wanted->id, ProviderResult<bool>(true));
-    } else if (std::holds_alternative<worker::ReadGauges>(wanted->body)) {
-      answer(wanted->id, worker::Gauges());
     } else {
-      answer(wanted->id, ProviderResult<std::size_t>(0U));
+      answer_upkeep(*wanted);
     }
   }
 }
