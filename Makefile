@@ -119,7 +119,7 @@ ifneq ($(FUZZ_SECONDS),)
 	done
 endif
 
-# Prints the table of docs/testing.md. Takes a minute or two; MUTATION_ARGS='--only tag-ignored' for one fault.
+# Prints the table of docs/testing.md. Takes a few minutes; MUTATION_ARGS='--only tag-ignored' for one fault.
 mutation: setup
 	@$(call configure,mutation)
 	@$(call build,mutation)

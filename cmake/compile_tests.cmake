@@ -4,10 +4,24 @@
 #   // only: GNU<13                             (optional: GNU, Clang, and a version behind < or >=)
 #
 # and passes when it is refused with those words. Every file in tests/must_compile must be accepted: the guards must not
-# refuse what is right. Its `only` line, if it has one, comes first.
+# refuse what is right. Its `only` line, if it has one, comes first. A file whose first line is "// alone" includes the
+# library by itself, because something has to stand before it.
 set(perdure_compile_command
   ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -Wall -Wextra -Werror -fdiagnostics-color=never
   "-I$<JOIN:$<TARGET_PROPERTY:perdure,INTERFACE_INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>")
+
+# Reading the library's headers takes longer than everything else in such a test, so they are compiled once.
+set(perdure_compile_headers ${PROJECT_BINARY_DIR}/compile_tests/headers.h)
+file(CONFIGURE OUTPUT ${perdure_compile_headers} CONTENT "#include <perdure/json.h>\n#include <perdure/perdure.h>\n")
+set(perdure_precompile_command ${perdure_compile_command})
+list(REMOVE_ITEM perdure_precompile_command -fsyntax-only)
+set(extension gch)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(extension pch)
+endif()
+add_test(NAME compile.headers COMMAND ${perdure_precompile_command} -x c++-header ${perdure_compile_headers}
+  -o ${perdure_compile_headers}.${extension} COMMAND_EXPAND_LISTS)
+set_tests_properties(compile.headers PROPERTIES LABELS compile TIMEOUT 120 FIXTURES_SETUP perdure_compile_headers)
 
 # Sets `result` to whether the compiler in use is the one that an `only` line asks for.
 function(perdure_compiler_matches only file result)
@@ -50,8 +64,13 @@ function(perdure_add_compile_test folder file)
 
   cmake_path(GET file STEM name)
   set(test ${folder}.${name})
-  add_test(NAME ${test} COMMAND ${perdure_compile_command} ${file} COMMAND_EXPAND_LISTS)
-  set_tests_properties(${test} PROPERTIES LABELS compile TIMEOUT 120 ENVIRONMENT LC_ALL=C)
+  set(headers -include ${perdure_compile_headers})
+  if(head MATCHES "^// alone\n")
+    set(headers "")
+  endif()
+  add_test(NAME ${test} COMMAND ${perdure_compile_command} ${headers} ${file} COMMAND_EXPAND_LISTS)
+  set_tests_properties(${test} PROPERTIES LABELS compile TIMEOUT 120 ENVIRONMENT LC_ALL=C
+    FIXTURES_REQUIRED perdure_compile_headers)
   if(NOT expect STREQUAL "")
     set_tests_properties(${test} PROPERTIES PASS_REGULAR_EXPRESSION "${expect}")
   endif()

@@ -140,6 +140,9 @@ class Choice {
   [[nodiscard]] bool odd() const { return (selectors_ & 0x80U) != 0; }
   [[nodiscard]] std::uint64_t source() const { return source_; }
   [[nodiscard]] CancelReason reason() const { return static_cast<CancelReason>((selectors_ >> 3U) % 5U); }
+  [[nodiscard]] std::optional<std::uint32_t> attempts() const {
+    return odd() ? std::optional(static_cast<std::uint32_t>(source_)) : std::nullopt;
+  }
   [[nodiscard]] ErrorDetails error() const {
     if (source_ > 250) return InfrastructureError{"fuzz", text(), odd()};
     return ApplicationError{static_cast<ApplicationErrorKind>(selectors_ % 8U), text(), odd()};
@@ -168,7 +171,7 @@ EventBody event_body(std::uint8_t kind, const Choice& c) {
     case 6:
       return events::ActivityCompleted{c.source(), c.payload()};
     case 7:
-      return events::ActivityFailed{c.source(), c.error()};
+      return events::ActivityFailed{c.source(), c.error(), std::nullopt, c.attempts()};
     case 8:
       return events::ActivityCancelRequested{c.source(), c.reason()};
     case 9:
@@ -233,7 +236,7 @@ MessageBody message_body(std::uint8_t kind, const Choice& c) {
     case 1:
       return messages::ContinueAsNew{"Fuzz", std::nullopt, c.payload(), std::nullopt, {{c.name(), c.payload()}}, {}};
     case 2:
-      return messages::ActivityFailed{c.source(), c.error()};
+      return messages::ActivityFailed{c.source(), c.error(), std::nullopt, c.attempts()};
     case 3:
     case 4:
       return messages::TimerFired{c.source(), Timestamp()};

@@ -115,8 +115,8 @@ inline void print_losses(const Story& story) {
   print("With it, " + std::to_string(story.at_death.size()) + " events brought the order back to where it was.");
   print(std::string(kStepOfDeath) +
         " was under way and had no result to commit, so it was begun a second time: an activity");
-  print("runs at least once. One that must not take effect twice sends along the ids of its ActivityContext");
-  print("(instance, execution, activity), which are the same in each attempt.");
+  print("runs at least once. One that must not take effect twice sends along the idempotency_key() of its");
+  print("ActivityContext, which is the same in each attempt.");
 }
 
 // ---- Whether all of it held ----

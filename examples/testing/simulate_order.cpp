@@ -74,11 +74,10 @@ TEST_F(OrderSimulation, FindsThatAnOrderIsPaidTwice) {
   EXPECT_EQ(result.findings[0].text, "the customer has paid 60 instead of 30");
 }
 
-// The same id in every attempt: the bank knows the payment again.
+// Every attempt has the same key, so the bank recognises the payment.
 TEST_F(OrderSimulation, IsContentWhenThePaymentHasAKey) {
-  registry.add_activity(kCharge, [this](perdure::ActivityContext& ctx, int price) {
-    bank.payments[ctx.instance_id() + "/" + std::to_string(ctx.activity_id())] = price;
-  });
+  registry.add_activity(
+      kCharge, [this](perdure::ActivityContext& ctx, int price) { bank.payments[ctx.idempotency_key()] = price; });
   workload.start("order-1", "Order", "a chair").expect([this](const perdure::Client&) {
     return bank.total() == 30 ? "" : "the customer has paid " + std::to_string(bank.total()) + " instead of 30";
   });

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <perdure/codec.h>
+#include <perdure/detail/thrown.h>
 #include <perdure/error_details.h>
 #include <perdure/log.h>
 #include <perdure/result.h>
@@ -48,17 +49,20 @@ class ActivityCall {
     std::optional<SemanticVersion> orchestration_version;
     std::string activity_name;
     EventId activity_id = 0;
+    EventId first_attempt_id = 0;   // activity_id of the first attempt of its RetryPolicy
+    std::uint64_t incarnation = 0;  // of the instance
     std::uint32_t attempt = 1;
     std::string worker_id;
     std::optional<std::string> session_id;
     std::optional<std::string> tag;
     Payload progress;  // what the attempt before left
-    std::size_t max_payload_bytes = std::numeric_limits<std::size_t>::max();
+    std::size_t max_payload_bytes = (std::numeric_limits<std::size_t>::max)();
   };
   // Whom the call reports to, from any thread.
   struct Reports {
     std::function<void(ActivityOutcome)> ended;  // once
     std::function<void(Payload)> heartbeat;      // not any more once it has ended
+    std::function<void()> abandoned{};           // instead of `ended`
   };
 
   ActivityCall(About the_call, std::shared_ptr<Provider> the_store, Logger the_logger, Reports reports);
@@ -68,6 +72,9 @@ class ActivityCall {
 
   // The first outcome counts; false: there was one already.
   bool end(ActivityOutcome outcome) noexcept;
+  // The thread ends before the function returns (pthread_exit, cancellation): the activity is to run again. Without
+  // effect if there was an outcome.
+  void abandon() noexcept;
   [[nodiscard]] bool ended() const noexcept;
   // Without effect once the call has ended. Throws std::length_error if the details break the limit of payloads.
   void heartbeat(Payload details);
@@ -98,11 +105,14 @@ class ActivityContext {
     return call_->about.orchestration_version;
   }
   [[nodiscard]] const std::string& activity_name() const noexcept { return call_->about.activity_name; }
-  // Unique within the execution: with instance and execution it is the same in every attempt, so a payment provider can
-  // recognise a call that it has already served.
+  // Unique within the execution. Each attempt of a RetryPolicy is an activity with an id of its own.
   [[nodiscard]] EventId activity_id() const noexcept { return call_->about.activity_id; }
-  // From 1. Counts fetches of this activity, not the attempts of a RetryPolicy, each of which is an activity of its
-  // own.
+  // The key to pass to a service that must not do the same thing twice: 32 hexadecimal digits. It is the same in every
+  // attempt, after a crash and by a RetryPolicy. It differs for any other activity, execution or instance, also for an
+  // instance that was started under the id of a deleted one.
+  [[nodiscard]] std::string idempotency_key() const;
+  // Starts at 1. Counts attempts after a crash and attempts of a RetryPolicy, but not an attempt whose lock expired
+  // because the store failed. Do not use it to detect a repeated effect; use idempotency_key().
   [[nodiscard]] std::uint32_t attempt() const noexcept { return call_->about.attempt; }
   [[nodiscard]] const std::string& worker_id() const noexcept { return call_->about.worker_id; }
   [[nodiscard]] const std::optional<std::string>& session_id() const noexcept { return call_->about.session_id; }
@@ -154,21 +164,17 @@ class ActivityCompletion {
   template <class U = T>
     requires(!std::is_void_v<T>)
   bool complete(const U& value) const {
-    Payload payload;
-    try {
-      payload = detail::encode_payload<T>(value);
-    } catch (const std::exception& error) {
-      return fail("the result cannot be encoded: " + std::string(error.what()), false);
-    }
-    return ticket_->call->end(std::move(payload));
+    return detail::contain(
+        [&] { return call().end(detail::encode_payload<T>(value)); },
+        [&](const std::string& error) { return fail("the result cannot be encoded: " + error, false); });
   }
   bool complete() const
     requires(std::is_void_v<T>)
   {
-    return ticket_->call->end(Payload());
+    return call().end(Payload());
   }
   bool fail(std::string message, bool retryable = true) const {
-    return ticket_->call->end(ApplicationError{ApplicationErrorKind::kActivityFailed, std::move(message), retryable});
+    return call().end(ApplicationError{ApplicationErrorKind::kActivityFailed, std::move(message), retryable});
   }
 
  private:
@@ -182,6 +188,11 @@ class ActivityCompletion {
     }
     std::shared_ptr<detail::ActivityCall> call;
   };
+
+  [[nodiscard]] detail::ActivityCall& call() const {
+    if (!ticket_) throw MisuseError("a completion that has been moved from was used");
+    return *ticket_->call;
+  }
 
   std::shared_ptr<Ticket> ticket_;
 };

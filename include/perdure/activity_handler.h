@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,13 +11,14 @@
 
 #include <perdure/activity_context.h>
 #include <perdure/codec.h>
+#include <perdure/detail/thrown.h>
 #include <perdure/orchestration_handler.h>
 #include <perdure/types.h>
 
 namespace perdure {
 
 // Runs one attempt and sees to it that the call ends: when the function returns, or later if it is asynchronous. Throws
-// nothing.
+// nothing; only a forced unwind passes, after the call was abandoned.
 using ActivityHandler = std::function<void(const std::shared_ptr<detail::ActivityCall>&, const Payload& input)>;
 
 namespace detail {
@@ -30,7 +30,7 @@ inline constexpr bool is_activity_completion<ActivityCompletion<T>> = true;
 
 // What a thrown exception means for the call. Called inside a catch block.
 [[nodiscard]] ApplicationError activity_error_from_current_exception() noexcept;
-[[nodiscard]] ApplicationError undecodable_activity_input(const std::string& activity, const std::exception& error);
+[[nodiscard]] ApplicationError undecodable_activity_input(const std::string& activity, const std::string& error);
 
 template <class Parameter>
 decltype(auto) as_context_argument(ActivityContext& context) {
@@ -46,12 +46,16 @@ void run_activity(const std::shared_ptr<ActivityCall>& call, const Payload& inpu
   using Input = std::remove_cvref_t<std::tuple_element_t<1, typename signature_of<Function>::arguments>>;
   std::unique_ptr<Input> decoded;  // not an optional: g++ 12 sees uninitialised use where there is none
   try {
-    decoded = std::make_unique<Input>(decode_payload<Input>(input));
-  } catch (const std::exception& error) {
-    call->end(undecodable_activity_input(call->about.activity_name, error));
-    return;
+    decoded = contain([&] { return std::make_unique<Input>(decode_payload<Input>(input)); },
+                      [&](const std::string& error) {
+                        call->end(undecodable_activity_input(call->about.activity_name, error));
+                        return std::unique_ptr<Input>();
+                      });
+  } catch (ForcedUnwind&) {
+    call->abandon();
+    throw;
   }
-  invoke(std::move(*decoded));
+  if (decoded) invoke(std::move(*decoded));
 }
 
 // R f(ActivityContext& [, Input])
@@ -76,6 +80,9 @@ ActivityHandler make_activity_handler(F function) {
         } else {
           call->end(encode_payload<Output>(invoke()));
         }
+      } catch (ForcedUnwind&) {
+        call->abandon();
+        throw;
       } catch (...) {
         call->end(activity_error_from_current_exception());
       }
@@ -114,6 +121,9 @@ ActivityHandler make_async_activity_handler(F function) {
     const auto guarded = [&](auto&& invoke) {
       try {
         invoke();
+      } catch (ForcedUnwind&) {
+        call->abandon();  // before the handle goes
+        throw;
       } catch (...) {
         call->end(activity_error_from_current_exception());
       }

@@ -5,7 +5,7 @@
 //   client.start_orchestration("order-42", "ProcessOrder", order);
 //   auto receipt = client.wait_for_orchestration("order-42", 30s).result<Receipt>();
 //
-// Errors are thrown as ClientError. Thread-safe, and cheap to copy.
+// Errors are thrown as ClientError. Thread-safe, and cheap to copy. A client that was moved from throws.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,7 @@
 
 #include <perdure/client_error.h>
 #include <perdure/codec.h>
+#include <perdure/detail/thrown.h>
 #include <perdure/event.h>
 #include <perdure/limits.h>
 #include <perdure/log.h>
@@ -57,6 +58,14 @@ class StartInstanceOptions {
   StartPolicy policy_ = StartPolicy::kIgnore;
 };
 
+// How a cancel, a termination or an event is sent.
+struct SendOptions {
+  // If false, an id with neither an instance nor a queued start fails with kNotFound. If true, the store buffers the
+  // message, and the next instance of that id receives it. The buffered messages of an id are discarded together, at
+  // the end of the orphan_retention of the oldest one.
+  bool even_if_missing = false;
+};
+
 // An instance that waits for something that no registered node can do.
 struct StuckInstance {
   std::string instance;
@@ -68,7 +77,7 @@ class Client {
  public:
   explicit Client(std::shared_ptr<Provider> store, ClientOptions options = {});
 
-  // ---- Control. Each returns once the store has it; kInvalidInput if a name or value breaks a limit ----
+  // ---- Control. Each returns once the store has it; kInvalidInput if a name or value breaks a limit (limits.h) ----
 
   // Says whether it was started, ignored because the instance exists, or replaced an ended one.
   template <class T>
@@ -84,14 +93,19 @@ class Client {
     return start(instance, name, std::nullopt, options);
   }
 
-  // For an orchestration that waits for the event now, or in the turn that takes it; nobody else sees it.
+  // Delivers the event to an orchestration that waits for it now, or in the turn that processes it; otherwise the event
+  // has no effect. kNotFound: see SendOptions.
   template <class T>
-  void raise_event(const std::string& instance, const std::string& name, const T& data) const {
-    raise(instance, name, encode("data", data));
+  void raise_event(const std::string& instance, const std::string& name, const T& data,
+                   SendOptions options = {}) const {
+    raise(instance, name, encode("data", data), options);
   }
-  void raise_event(const std::string& instance, const std::string& name) const { raise(instance, name, std::nullopt); }
+  void raise_event(const std::string& instance, const std::string& name, SendOptions options = {}) const {
+    raise(instance, name, std::nullopt, options);
+  }
 
-  // Into a queue of the orchestration, where it stays until it is dequeued.
+  // Adds a message to a queue of the orchestration, where it stays until it is dequeued. It may arrive before the
+  // start: the store buffers it for its orphan_retention, and the instance receives it with its start.
   template <class T>
   void enqueue_event(const std::string& instance, const std::string& queue, const T& data) const {
     enqueue(instance, queue, encode("data", data));
@@ -101,10 +115,12 @@ class Client {
   }
 
   // The orchestration ends as cancelled, with everything it has started; its code runs once more for what arrived
-  // before. Without effect on ended instances.
-  void cancel_instance(const std::string& instance, const std::string& reason = "cancelled by a client") const;
+  // before. Without effect on ended instances. kNotFound: see SendOptions.
+  void cancel_instance(const std::string& instance, const std::string& reason = "cancelled by a client",
+                       SendOptions options = {}) const;
   // The same without running its code.
-  void terminate_instance(const std::string& instance, const std::string& reason = "terminated by a client") const;
+  void terminate_instance(const std::string& instance, const std::string& reason = "terminated by a client",
+                          SendOptions options = {}) const;
 
   // ---- Watching. From the store's metadata: no history is read ----
 
@@ -156,47 +172,52 @@ class Client {
 
   // With its children. A running one only by force: whatever runs is told to stop, and nothing of it stays.
   DeleteResult delete_instance(const std::string& instance, bool force = false) const;
+  // Deletes ended instances that match, with their children: at most `limit` of them, oldest first. Call it until it
+  // deletes nothing.
   DeleteResult delete_instance_bulk(const InstanceFilter& filter, std::size_t limit = kDefaultBulkLimit) const;
   PruneResult prune_executions(const std::string& instance, const PruneOptions& options = {}) const;
+  // Prunes instances that match, until `limit` of them have lost executions. Call it until it removes none.
   PruneResult prune_executions_bulk(const InstanceFilter& filter, const PruneOptions& options = {},
                                     std::size_t limit = kDefaultBulkLimit) const;
 
  private:
   template <class T>
   static Payload encode(const char* what, const T& value) {
-    try {
-      return detail::encode_payload<detail::encoded_as<T>>(value);
-    } catch (const std::exception& error) {
-      throw ClientError(ClientErrorKind::kInvalidInput,
-                        std::string("the ") + what + " cannot be encoded: " + error.what());
-    }
+    return detail::contain([&]() -> Payload { return detail::encode_payload<detail::encoded_as<T>>(value); },
+                           [&](const std::string& error) -> Payload {
+                             throw ClientError(ClientErrorKind::kInvalidInput,
+                                               std::string("the ") + what + " cannot be encoded: " + error);
+                           });
   }
   template <class T>
   static std::optional<T> decode_value(const std::string& key, const std::optional<std::string>& value) {
     if (!value) return std::nullopt;
-    try {
-      return detail::decode_payload<T>(value);
-    } catch (const std::exception& error) {
-      throw ClientError(ClientErrorKind::kInvalidOutput,
-                        "the value of key '" + key + "' cannot be read as asked: " + error.what());
-    }
+    return detail::contain([&]() -> std::optional<T> { return detail::decode_payload<T>(value); },
+                           [&](const std::string& error) -> std::optional<T> {
+                             throw ClientError(ClientErrorKind::kInvalidOutput,
+                                               "the value of key '" + key + "' cannot be read as asked: " + error);
+                           });
   }
 
   StartOutcome start(const std::string& instance, const std::string& name, Payload input,
                      const StartInstanceOptions& options) const;
-  void raise(const std::string& instance, const std::string& name, Payload data) const;
+  void raise(const std::string& instance, const std::string& name, Payload data, SendOptions options) const;
   void enqueue(const std::string& instance, const std::string& queue, Payload data) const;
   [[nodiscard]] std::optional<std::string> read_kv_value(const std::string& instance, const std::string& key) const;
   [[nodiscard]] std::string await_kv_value(const std::string& instance, const std::string& key,
                                            Milliseconds timeout) const;
 
+  // Throws kInvalidInput for a client that was moved from.
+  [[nodiscard]] Provider& store() const;
   [[nodiscard]] ProviderAdmin& admin() const;
-  void send(const Message& message) const;
+  void send(const Message& message, SendOptions options) const;
   void check_name(const char* what, const std::string& name) const;
+  void check_filter(const InstanceFilter& filter) const;
   void check_payload(const char* what, const Payload& payload) const;
   // True: the change is there. False: the time is over.
-  [[nodiscard]] bool await(const std::string& instance, const InstanceChange& change, Timestamp deadline) const;
-  [[nodiscard]] Timestamp deadline_after(Milliseconds timeout) const;
+  // `end` is a time of Provider::steady().
+  [[nodiscard]] bool await(const std::string& instance, const InstanceChange& change, Milliseconds end) const;
+  [[nodiscard]] Milliseconds end_of_wait(Milliseconds timeout) const;
   // It has continued as new, and the message that the next execution begins with is nowhere.
   [[nodiscard]] bool has_lost_its_continuation(const std::string& instance) const;
   static constexpr const char* kLost =

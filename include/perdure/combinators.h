@@ -30,7 +30,7 @@ class [[nodiscard]] JoinResults : public detail::Durable {
   using value_type = typename Join::results_type;
   static constexpr bool kAwaitableAsLvalue = true;
 
-  explicit JoinResults(Join&& all) noexcept : join_(std::move(all)) {}
+  explicit JoinResults(Join&& all) : join_(std::move(all)) {}
   detail::Completion& completion() noexcept { return join_.completion(); }
   detail::Rank peek(detail::ContextCore& core) { return join_.peek(core); }
   void start(detail::ContextCore& core) { join_.start(core); }
@@ -53,7 +53,11 @@ class [[nodiscard]] join : public detail::Durable {
 
   explicit(false) join(Parts&&... parts) : parts_(std::forward<Parts>(parts)...) {}  // NOLINT(google-explicit-*)
 
-  JoinResults<join> as_result() && { return JoinResults<join>(std::move(*this)); }
+  // Throws MisuseError if it was awaited before.
+  JoinResults<join> as_result() && {
+    all_.check_movable();  // before its parts move
+    return JoinResults<join>(std::move(*this));
+  }
 
   detail::Completion& completion() noexcept { return all_.completion(); }
   detail::Rank peek(detail::ContextCore& core) {
@@ -100,7 +104,11 @@ class [[nodiscard]] JoinMany : public detail::Durable {
 
   explicit JoinMany(std::vector<Part> parts) : parts_(std::move(parts)) {}
 
-  JoinResults<JoinMany> as_result() && { return JoinResults<JoinMany>(std::move(*this)); }
+  // Throws MisuseError if it was awaited before.
+  JoinResults<JoinMany> as_result() && {
+    all_.check_movable();  // before its parts move
+    return JoinResults<JoinMany>(std::move(*this));
+  }
 
   detail::Completion& completion() noexcept { return all_.completion(); }
   detail::Rank peek(detail::ContextCore& core) {

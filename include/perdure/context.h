@@ -19,6 +19,7 @@
 #include <perdure/codec.h>
 #include <perdure/combinators.h>
 #include <perdure/detail/context_core.h>
+#include <perdure/detail/thrown.h>
 #include <perdure/future.h>
 #include <perdure/options.h>
 #include <perdure/types.h>
@@ -30,6 +31,7 @@ class OrchestrationContext {
   explicit OrchestrationContext(detail::ContextCore& core) noexcept : core_(&core) {}
 
   // ---- operations ------------------------------------------------------------------------------------------------
+  // A name that breaks the rule for names (limits.h) throws MisuseError.
 
   // Runs an activity on some worker, at least once. co_await throws ActivityError when it failed.
   template <class Out, class In>
@@ -151,11 +153,8 @@ class OrchestrationContext {
   [[nodiscard]] std::optional<T> get_kv_value(std::string_view key) const {
     const Payload text = get_kv(key);
     if (!text) return std::nullopt;
-    try {
-      return detail::decode_payload<T>(text);
-    } catch (const std::exception& error) {
-      throw_kv_codec_error(key, error.what());
-    }
+    return detail::contain([&]() -> std::optional<T> { return detail::decode_payload<T>(text); },
+                           [&](const std::string& error) -> std::optional<T> { throw_kv_codec_error(key, error); });
   }
   [[nodiscard]] std::map<std::string, std::string> get_kv_all_values() const;
   [[nodiscard]] std::vector<std::string> get_kv_all_keys() const;
@@ -213,7 +212,7 @@ class OrchestrationContext {
   void end_with_continue_as_new(Payload input, const StartOptions& options);
   void set_kv(std::string_view key, std::string value);
   [[nodiscard]] Payload get_kv(std::string_view key) const;
-  [[noreturn]] static void throw_kv_codec_error(std::string_view key, const char* reason);
+  [[noreturn]] static void throw_kv_codec_error(std::string_view key, const std::string& reason);
   static void check_not_empty(std::size_t size);
 
   detail::ContextCore* core_;

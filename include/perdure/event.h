@@ -23,11 +23,14 @@
 
 namespace perdure {
 
-// Whom a child reports to. It travels with the child's start and with each of its continue-as-new.
+// Names the instance and the event that scheduled a child. The child keeps the link for life, its outcome carries the
+// link back, and a cancel from its parent carries it too. A message between the two counts only if the links are equal.
+// An instance id alone proves nothing, because an instance can be deleted and started again.
 struct ParentLink {
   std::string instance;
   ExecutionId execution_id = kFirstExecutionId;
   EventId schedule_id = 0;
+  std::uint64_t incarnation = 0;  // of the parent: the id of the commit that created it
   bool operator==(const ParentLink&) const = default;
 };
 
@@ -44,6 +47,13 @@ struct ActivityTimeouts {
   std::optional<Milliseconds> schedule_to_start;
   std::optional<Milliseconds> heartbeat;
   bool operator==(const ActivityTimeouts&) const = default;
+};
+
+// The attempts before an attempt of a RetryPolicy. Each attempt is an activity with a schedule id of its own.
+struct EarlierAttempts {
+  EventId first = 0;        // schedule id of the policy's first attempt
+  std::uint32_t count = 0;  // number of earlier attempts, including fetches after a crash
+  bool operator==(const EarlierAttempts&) const = default;
 };
 
 enum class CancelReason : std::uint8_t {
@@ -91,7 +101,8 @@ struct ActivityScheduled {
   std::optional<std::string> session_id;
   std::optional<std::string> tag;
   ActivityTimeouts timeouts;
-  Payload progress = std::nullopt;  // a retry: what the failed attempt's last heartbeat left
+  Payload progress = std::nullopt;                        // a retry: what the failed attempt's last heartbeat left
+  std::optional<EarlierAttempts> earlier = std::nullopt;  // a retry only
   bool operator==(const ActivityScheduled&) const = default;
 };
 struct ActivityCompleted {
@@ -102,7 +113,8 @@ struct ActivityCompleted {
 struct ActivityFailed {
   EventId source = 0;
   ErrorDetails error;
-  Payload progress = std::nullopt;  // what its last heartbeat left
+  Payload progress = std::nullopt;                       // what its last heartbeat left
+  std::optional<std::uint32_t> attempts = std::nullopt;  // fetches of this activity; absent: one
   bool operator==(const ActivityFailed&) const = default;
 };
 struct ActivityCancelRequested {

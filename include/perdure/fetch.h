@@ -24,7 +24,8 @@ struct LockToken {
 // Position of a message in the orchestrator queue of its store.
 using MessageId = std::uint64_t;
 
-// What a node is able to run. An empty list admits everything.
+// The work that a node can run. An empty list admits everything. An instance that has ended passes every filter: its
+// messages need no code.
 struct CapabilityFilter {
   // An execution that is pinned to an engine version needs one range that contains it; one without a pin fits always.
   std::vector<VersionRange> engine_versions;
@@ -45,6 +46,8 @@ class TagFilter {
   [[nodiscard]] static TagFilter untagged_and(std::vector<std::string> tags);
   [[nodiscard]] static TagFilter any();
   [[nodiscard]] static TagFilter none();
+  // Returns this filter with one more tag; the limit of five does not apply.
+  [[nodiscard]] TagFilter with(std::string tag) const;
 
   [[nodiscard]] bool matches(const std::optional<std::string>& tag) const noexcept;
   [[nodiscard]] bool takes_untagged() const noexcept { return untagged_; }
@@ -62,8 +65,8 @@ class TagFilter {
 // An item that was fetched this often before may be what takes its process down. It is fetched alone, so that it takes
 // nothing else with it.
 struct SuspectRule {
-  std::uint32_t from_attempts = std::numeric_limits<std::uint32_t>::max();  // earlier fetches that make a suspect
-  bool admit = true;                                                        // false: leave suspects alone
+  std::uint32_t from_attempts = (std::numeric_limits<std::uint32_t>::max)();  // earlier fetches that make a suspect
+  bool admit = true;                                                          // false: leave suspects alone
   bool operator==(const SuspectRule&) const = default;
 };
 
@@ -90,7 +93,7 @@ struct KeyValue {
 struct InstanceMetadata {
   std::string name;
   std::optional<SemanticVersion> version;
-  std::optional<std::string> parent;                   // instance id; set once
+  std::optional<ParentLink> parent;                    // set once
   ExecutionStatus status = ExecutionStatus::kRunning;  // of the current execution
   std::optional<SemanticVersion> pinned_version;       // engine version that replays the current execution
   bool operator==(const InstanceMetadata&) const = default;
@@ -124,6 +127,10 @@ struct OrchestrationItem {
   EventId last_event_id = 0;             // of that execution
   std::vector<QueuedMessage> messages;   // a start or continue-as-new first, the others in order of arrival
   std::optional<StoredHistory> history;  // absent if it was not asked for
+  // The instance is between two executions (the status is kContinuedAsNew), and no continuation is queued, visible or
+  // not. Only the store can report this, because it checks under the lock. `messages` without a continuation proves
+  // nothing.
+  bool continuation_missing = false;
 };
 
 struct OrchestrationBatch {
@@ -136,7 +143,7 @@ struct SessionFetch {
   std::string owner;
   Milliseconds lock_timeout{30'000};
   // Sessions that the owner may hold. A fetch claims none beyond; what the owner holds already is served in any case.
-  std::size_t max_sessions = std::numeric_limits<std::size_t>::max();
+  std::size_t max_sessions = (std::numeric_limits<std::size_t>::max)();
   bool operator==(const SessionFetch&) const = default;
 };
 

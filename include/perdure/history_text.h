@@ -10,7 +10,9 @@
 //   event 2 …
 //
 // After each event line come exactly that many bytes of body and a newline, so a file must not be reformatted: no
-// conversion of line ends, no trimming.
+// conversion of line ends, no trimming. A body with control characters or bytes that are not UTF-8 has the word
+// `escaped` in place of `bytes`: these bytes are \x1b in it, a backslash is two, and the number counts the escaped
+// text.
 #pragma once
 
 #include <span>

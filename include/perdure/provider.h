@@ -48,6 +48,7 @@ struct Abandon {
   LockToken token;
   Milliseconds delay{0};        // of an instance: for all of its messages, present and future
   bool ignore_attempt = false;  // the fetch does not count: its attempt is taken back
+  bool has_begun = false;       // of an activity: its code may have run, so its start is not timed again
   bool operator==(const Abandon&) const = default;
 };
 
@@ -164,7 +165,7 @@ class Provider {
   // Answers until when each lock holds now.
   [[nodiscard]] virtual std::vector<ProviderResult<Timestamp>> renew_orchestration_locks(
       std::span<const LockToken> tokens, Milliseconds extend_for) = 0;
-  // Every kind but kExecuteActivity. Creates no instance.
+  // Every kind but kExecuteActivity. Creates no instance. kNotFound: see MessageRecord::must_exist.
   [[nodiscard]] virtual std::vector<ProviderResult<void>> enqueue_messages(std::span<const MessageRecord> messages) = 0;
   // kStartOrchestration, decided and enqueued in one step.
   [[nodiscard]] virtual ProviderResult<StartOutcome> enqueue_start(const MessageRecord& start, StartPolicy policy) = 0;
@@ -185,8 +186,8 @@ class Provider {
   [[nodiscard]] virtual std::vector<ProviderResult<void>> enqueue_activities(
       std::span<const MessageRecord> activities) = 0;
 
-  // Extends the sessions of these owners that are still locked and were used within `idle_timeout`; answers how many.
-  // By nothing: they are given up.
+  // Extends the sessions of these owners that are still locked and were used within `idle_timeout`; returns how many.
+  // An extension of zero releases them. Also releases locked sessions that were not used within `idle_timeout`.
   [[nodiscard]] virtual ProviderResult<std::size_t> renew_sessions(std::span<const std::string> owners,
                                                                    Milliseconds extend_for,
                                                                    Milliseconds idle_timeout) = 0;
@@ -206,6 +207,8 @@ class Provider {
   [[nodiscard]] virtual ProviderResult<std::optional<InstanceStats>> read_stats(const std::string& instance) = 0;
 
   // ---- Waiting ----
+  // A deadline is a store time. The call turns it into a duration when it begins, and measures that by steady(): a
+  // clock that is set during the wait makes it neither longer nor shorter.
 
   // True as soon as a fetch with these options would find something; false at the deadline, after wake_waiters(), or
   // when it is to stop.
@@ -217,6 +220,9 @@ class Provider {
   virtual void wake_waiters() noexcept = 0;
   // The store's clock.
   [[nodiscard]] virtual Timestamp now() = 0;
+  // Returns the time that has passed since some moment, by the clock that measures waits. It is never set. The default
+  // is the time since this machine was booted.
+  [[nodiscard]] virtual Milliseconds steady();
 
   // ---- Nodes ----
 

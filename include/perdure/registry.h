@@ -1,6 +1,7 @@
 // Registry: the code that a node runs: orchestrations by name and version, activities by name.
 //
-// Mistakes (a bad version, a duplicate) are collected, so that a program can report all of them at once: see errors().
+// Mistakes (a bad name, a bad version, a duplicate) are collected, so that a program can report all of them at once:
+// see errors().
 #pragma once
 
 #include <cstddef>
@@ -75,19 +76,21 @@ class Registry {
   }
   // Puts a handler in the place of the activity of this name, whether or not there is one: for those who watch or
   // replace activities, as tests do.
-  Registry& replace_activity(std::string_view name, ActivityHandler handler) {
-    activities_.insert_or_assign(std::string(name), std::make_shared<const ActivityHandler>(std::move(handler)));
-    return *this;
-  }
+  Registry& replace_activity(std::string_view name, ActivityHandler handler);
   // Everything of another registry but its policies.
   Registry& merge(const Registry& other);
-  // The default is the latest version.
+  // The default is the latest version. check() refuses a policy for an orchestration or a version that is not
+  // registered by then.
   Registry& set_version_policy(std::string_view name, VersionPolicy policy);
 
   // What was registered wrongly, a sentence each.
   [[nodiscard]] const std::vector<std::string>& errors() const noexcept { return errors_; }
-  // Throws std::invalid_argument with all of errors(), if there are any.
+  // Throws std::invalid_argument with all of errors(), and with the policies that name something that is not
+  // registered, if there are any.
   void check() const;
+  // Returns what is wrong with a policy for this name, in a sentence. Returns std::nullopt if nothing is.
+  [[nodiscard]] std::optional<std::string> problem_with_policy(std::string_view name,
+                                                               const VersionPolicy& policy) const;
 
   // Without a version, by the policy of the name. Nothing: not registered.
   [[nodiscard]] std::optional<ResolvedOrchestration> resolve(

@@ -16,6 +16,12 @@ std::shared_ptr<Provider> Context::open(const OpenOptions& options) const {
   return open_store(store_argument(), options);
 }
 
+std::shared_ptr<Provider> Context::open_to_read() const {
+  OpenOptions options;
+  options.read_only = true;
+  return open(options);
+}
+
 CLI::App& add_command(CLI::App& program, Context& context, const std::string& name, const std::string& description,
                       std::function<int()> run) {
   CLI::App& command = *program.add_subcommand(name, description);

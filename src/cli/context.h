@@ -28,10 +28,14 @@ struct Context {
   int exit_code = kSuccess;
   std::istream* in = nullptr;  // the standard input; null: there is none
   bool asks = false;           // somebody sits there who can answer a question
+  bool err_terminal = false;   // err is a terminal: lines may be rewritten
+  std::string mark_key{};      // of the marks that TerminalFilter turns into terminal sequences; run_program sets it
 
   // Of --store. Throws as parse_store and open_store do.
   [[nodiscard]] StoreArgument store_argument() const;
   [[nodiscard]] std::shared_ptr<Provider> open(const OpenOptions& options = {}) const;
+  // For commands that only look.
+  [[nodiscard]] std::shared_ptr<Provider> open_to_read() const;
 };
 
 // A command with --json. `run` answers the exit code; what it throws becomes an error message and an exit code

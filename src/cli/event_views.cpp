@@ -1,5 +1,7 @@
 #include "cli/event_views.h"
 
+#include <cstdint>
+#include <optional>
 #include <variant>
 
 #include <nlohmann/json.hpp>
@@ -42,11 +44,14 @@ struct EventFields {
     sink.duration("schedule_to_start", e.timeouts.schedule_to_start);
     sink.duration("heartbeat", e.timeouts.heartbeat);
     sink.payload("progress", e.progress);
+    sink.number("first_attempt", e.earlier ? std::optional(e.earlier->first) : std::nullopt);
+    sink.number("earlier_attempts", e.earlier ? std::optional<std::uint64_t>(e.earlier->count) : std::nullopt);
   }
   void operator()(const events::ActivityCompleted& e) const { completed(e); }
   void operator()(const events::ActivityFailed& e) const {
     failed(e);
     sink.payload("progress", e.progress);
+    sink.number("attempts", e.attempts);
   }
   void operator()(const events::ActivityCancelRequested& e) const { cancelled(e); }
 
@@ -119,6 +124,9 @@ struct JsonFields {
   }
   void payload(const char* label, const Payload& payload) { fields[label] = payload_json(payload); }
   void text(const char* label, const std::optional<std::string>& text) { fields[label] = text_json(text); }
+  void number(const char* label, const std::optional<std::uint64_t>& number) {
+    fields[label] = number ? nlohmann::json(*number) : nlohmann::json();
+  }
   void time(const char* label, Timestamp time) { fields[label] = time_json(time); }
   void duration(const std::string& label, const std::optional<Milliseconds>& duration) {
     fields[label + "_ms"] = duration ? nlohmann::json(duration->count()) : nlohmann::json();
@@ -128,8 +136,10 @@ struct JsonFields {
   void parent(const std::optional<ParentLink>& parent) {
     fields["parent"] = nullptr;
     if (!parent) return;
-    fields["parent"] = {
-        {"instance", parent->instance}, {"execution_id", parent->execution_id}, {"event_id", parent->schedule_id}};
+    fields["parent"] = {{"instance", parent->instance},
+                        {"execution_id", parent->execution_id},
+                        {"event_id", parent->schedule_id},
+                        {"incarnation", parent->incarnation}};
   }
   void carried(const std::vector<CarriedMessage>& messages) {
     nlohmann::json& list = fields["carried_forward"] = nlohmann::json::array();
@@ -159,6 +169,9 @@ struct TextFields {
   }
   void text(const char* label, const std::optional<std::string>& text) {
     if (text) pair(label, '\'' + detail::printable(*text, longest) + '\'');
+  }
+  void number(const char* label, const std::optional<std::uint64_t>& number) {
+    if (number) pair(label, std::to_string(*number));
   }
   void time(const char* label, Timestamp time) { pair(label, time_text(time)); }
   void duration(const std::string& label, const std::optional<Milliseconds>& duration) {

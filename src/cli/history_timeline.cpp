@@ -44,7 +44,10 @@ class TimelineBuilder {
   void operator()(const events::ActivityFailed& e) { end(e.source, OperationEnd::kFailed); }
   void operator()(const events::ActivityCancelRequested& e) { end(e.source, OperationEnd::kGivenUp); }
 
-  void operator()(const events::TimerCreated& e) { begin("timer " + duration_text(e.fire_at - event_->time)); }
+  void operator()(const events::TimerCreated& e) {
+    // The time of a timer may be any, also one so long ago that a difference would overflow.
+    begin("timer " + duration_text(std::max(e.fire_at, event_->time) - event_->time));
+  }
   void operator()(const events::TimerFired& e) { end(e.source, OperationEnd::kCompleted); }
 
   void operator()(const events::ExternalSubscribed& e) {

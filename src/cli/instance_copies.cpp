@@ -21,7 +21,8 @@ ProviderAdmin& admin_of(Provider& store) {
 InstanceCopy copy_instance(Provider& store, const std::string& id) {
   ProviderAdmin& admin = admin_of(store);
   InstanceCopy copy;
-  copy.info = admin.instance_info(id).value();
+  const InstanceInfo before = admin.instance_info(id).value();
+  copy.info = before;
   if (!has_ended(copy.info)) {
     throw CommandError(kConflict,
                        "instance '" + id +
@@ -39,8 +40,10 @@ InstanceCopy copy_instance(Provider& store, const std::string& id) {
   }
   const auto stats = store.read_stats(id).value();
   if (stats && !copy.executions.empty()) copy.executions.back().carried_forward = stats->carried_forward;
+  // The instance ends with its last execution. PostgreSQL reads the clock for each of the two.
+  if (!copy.executions.empty()) copy.info.completed_at = copy.executions.back().info.completed_at;
   // It was read in several steps.
-  if (admin.instance_info(id).value() != copy.info || check_import({&copy, 1})) {
+  if (admin.instance_info(id).value() != before || check_import({&copy, 1})) {
     throw CommandError(kConflict, "instance '" + id +
                                       "' has changed while it was read, or its history is damaged; try "
                                       "again, and look at it with 'perdure show'");
@@ -117,6 +120,10 @@ ImportResult import_file(Provider& store, std::istream& file, const std::string&
       continue;
     }
     const ProviderResult<void> imported = target->import_instances(*tree);
+    if (!imported && existing == Existing::kSkip && imported.error().kind() == ProviderErrorKind::kAlreadyExists) {
+      ++result.skipped;  // it was started after the check
+      continue;
+    }
     if (!imported) {
       const ProviderError& error = imported.error();
       throw CommandError(exit_code_of(error.kind()),

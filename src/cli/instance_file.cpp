@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/byte_text.h"
+#include "model/utf8.h"
 
 namespace perdure::cli {
 
@@ -115,7 +116,8 @@ InstanceFileWriter::InstanceFileWriter(std::ostream& out) : out_(out) {
   line(Line{{"format", kInstanceFormat}, {"version", kInstanceFormatVersion}}.dump());
 }
 
-void InstanceFileWriter::line(const std::string& text) {
+void InstanceFileWriter::line(const std::string& json) {
+  const std::string text = detail::printable(json, std::string::npos);  // JSON still, and harmless on a terminal
   out_ << text << '\n';
   checksum_ = checksum_of(checksum_of(checksum_, text), "\n");
 }
@@ -169,8 +171,6 @@ void InstanceFileWriter::write(const InstanceCopy& instance) {
 
 void InstanceFileWriter::finish() {
   line(Line{{"instances", instances_}}.dump());
-  out_.flush();
-  if (!out_) throw std::runtime_error("the file could not be written to its end; is the disk full?");
 }
 
 // ---- reading ----

@@ -21,13 +21,13 @@ class InstanceFileWriter {
   explicit InstanceFileWriter(std::ostream& out);
   // Root first, every parent before its children.
   void write_tree(const std::vector<InstanceCopy>& tree);
-  // Says that nothing is missing. Throws std::runtime_error if the stream has failed.
+  // Says that nothing is missing. The state of the stream tells whether everything was written.
   void finish();
   [[nodiscard]] std::uint64_t instances() const noexcept { return instances_; }
 
  private:
   void write(const InstanceCopy& instance);
-  void line(const std::string& text);
+  void line(const std::string& json);
 
   std::ostream& out_;
   std::uint64_t instances_ = 0;

@@ -1,36 +1,48 @@
 #include "cli/payload_argument.h"
 
+#include <array>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <perdure/limits.h>
+
 namespace perdure::cli {
 
 namespace {
 
-std::string all_of_stream(std::istream& stream) {
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+// Ends at the limit of the client: a device may never end.
+std::string all_of_stream(std::istream& stream, const PayloadArgument& argument, const std::string& name) {
+  const std::size_t limit = Limits().max_payload_bytes;
+  std::string bytes;
+  std::array<char, 65'536> block{};
+  while (stream && bytes.size() <= limit) {
+    stream.read(block.data(), block.size());  // an error of the device sets badbit
+    bytes.append(block.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (stream.bad()) throw std::invalid_argument(argument.option + ": reading " + name + " failed");
+  if (bytes.size() <= limit) return bytes;
+  throw std::invalid_argument(argument.option + ": " + name + " has more than " + std::to_string(limit) +
+                              " bytes (max_payload_bytes); store it elsewhere and send a reference");
 }
 
 std::string given_bytes(const PayloadArgument& argument, const Context& context) {
   const std::string& text = *argument.text;
   if (text == "-") {
     if (context.in == nullptr) throw std::invalid_argument(argument.option + ": there is no standard input to read");
-    return all_of_stream(*context.in);
+    return all_of_stream(*context.in, argument, "the standard input");
   }
   if (!text.starts_with('@')) return text;
   const std::string path = text.substr(1);
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path))
     throw std::invalid_argument(argument.option + ": cannot read the file '" + path + "'");
-  std::string bytes = all_of_stream(file);
-  if (file.bad()) throw std::invalid_argument(argument.option + ": reading the file '" + path + "' failed");
-  return bytes;
+  return all_of_stream(file, argument, "the file '" + path + "'");
 }
 
 std::string without_outer_space(const std::string& text) {

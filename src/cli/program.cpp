@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <sstream>
 #include <stdexcept>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,9 @@
 #include <perdure/provider_error.h>
 #include <perdure/version.h>
 #include "cli/commands.h"
+#include "cli/instance_views.h"
+#include "cli/redaction.h"
+#include "cli/terminal_filter.h"
 #include "cli/text.h"
 
 namespace perdure::cli {
@@ -56,11 +60,14 @@ constexpr const char* kFooter =
     "cannot "
     "be used; 6 the instance does not allow it.\n'perdure COMMAND --help' tells of one command; docs/cli.md of all.";
 
-int fail(Context& context, int exit_code, const std::string& message) {
+// The only way of an error out of the program. Errors quote arguments, and an argument may be a URL at a wrong
+// position.
+int fail(Context& context, int exit_code, const std::string& text) {
+  const std::string message = redacted(text);
   if (context.json) {
     context.err << json_text({{"error", message}, {"exit_code", exit_code}}, -1) << '\n';
   } else {
-    context.err << "perdure: " << message << '\n';
+    context.err << "perdure: " << name_text(message) << '\n';
   }
   return exit_code;
 }
@@ -86,7 +93,14 @@ void add_commands(CLI::App& program, Context& context) {
   add_about_commands(program, context);
 }
 
+// Known before the arguments are parsed, because their errors keep the promise of --json too.
+bool wants_json(const std::vector<std::string>& arguments) {
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  return std::find(arguments.begin(), end, "--json") != end;
+}
+
 int parse_and_run(const std::vector<std::string>& arguments, Context& context) {
+  context.json = wants_json(arguments);
   CLI::App program("Perdure: durable execution for C++", "perdure");
   program.require_subcommand(1);
   program.set_help_all_flag("--help-all", "Print the help of every command");
@@ -103,10 +117,10 @@ int parse_and_run(const std::vector<std::string>& arguments, Context& context) {
   try {
     program.parse(reversed);
   } catch (const CLI::Success& wanted) {  // help
-    return program.exit(wanted, context.out, context.err);
+    context.exit_code = program.exit(wanted, context.out, context.err);
   } catch (const CLI::ParseError& error) {
-    if (context.json) return fail(context, kUsage, error.what());
-    (void)program.exit(error, context.out, context.err);
+    (void)fail(context, kUsage, error.what());
+    if (!context.json) context.err << "Run with --help for more information.\n";
     return kUsage;
   }
   // A list that was cut off must not look like a whole one.
@@ -116,9 +130,7 @@ int parse_and_run(const std::vector<std::string>& arguments, Context& context) {
   return context.exit_code;
 }
 
-}  // namespace
-
-int run_program(const std::vector<std::string>& arguments, Context& context) {
+int run_reporting_errors(const std::vector<std::string>& arguments, Context& context) {
   try {
     return parse_and_run(arguments, context);
   } catch (const CommandError& error) {
@@ -132,6 +144,30 @@ int run_program(const std::vector<std::string>& arguments, Context& context) {
   } catch (const std::exception& error) {
     return fail(context, kNegative, error.what());
   }
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments, Context& context) {
+  const std::string key = fresh_mark_key();
+  TerminalFilter out_filter(context.out, key);
+  TerminalFilter err_filter(context.err, key);
+  std::ostream out(&out_filter);
+  std::ostream err(&err_filter);
+  err.tie(&out);
+  err.setf(std::ios_base::unitbuf);
+  Context filtered{.out = out,
+                   .err = err,
+                   .colour = context.colour,
+                   .terminal = context.terminal,
+                   .in = context.in,
+                   .asks = context.asks,
+                   .err_terminal = context.err_terminal,
+                   .mark_key = key};
+  const int exit_code = run_reporting_errors(arguments, filtered);
+  out_filter.finish();
+  err_filter.finish();
+  return exit_code;
 }
 
 }  // namespace perdure::cli

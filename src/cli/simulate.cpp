@@ -32,6 +32,8 @@ simulation::Trial trial_of(const SimulateArguments& arguments) {
   }
   if (!arguments.fast_path.empty()) trial.options.fast_path = arguments.fast_path == "on";
   if (!arguments.roots.empty()) trial.roots = std::set(arguments.roots.begin(), arguments.roots.end());
+  trial.lifecycles = arguments.lifecycles == "on";
+  if (!arguments.lives.empty()) trial.lives = std::set(arguments.lives.begin(), arguments.lives.end());
   trial.options.log = arguments.log;
   return trial;
 }

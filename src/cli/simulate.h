@@ -17,6 +17,8 @@ struct SimulateArguments {
   std::string store;      // empty: the seed decides
   std::string fast_path;  // empty: the seed decides
   std::vector<std::size_t> roots;
+  std::string lifecycles = "on";
+  std::vector<std::size_t> lives;
   std::size_t jobs = 0;  // 0: one for each core
   bool log = false;
   bool no_shrink = false;

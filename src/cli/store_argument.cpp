@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <perdure/provider_error.h>
+#include "cli/redaction.h"
 #ifdef PERDURE_CLI_POSTGRES
 #include <perdure/postgres_provider.h>
 #endif
@@ -16,16 +17,43 @@ namespace {
 
 constexpr std::string_view kSqlitePrefix = "sqlite:";
 
-std::shared_ptr<Provider> open_sqlite(const std::string& path, const OpenOptions& options) {
+// "postgres://...", "user:password@host", "host=... password=...".
+bool looks_like_a_server(std::string_view path) {
+  if (path.find("://") != std::string_view::npos || redacted(path) != path) return true;
+  const std::size_t colon = path.find_first_of("/:");
+  return colon != std::string_view::npos && path[colon] == ':' && path.find('@', colon) != std::string_view::npos;
+}
+
+[[noreturn]] void refuse_file(const std::string& message) {
+  throw ProviderFailure(ProviderError{ProviderErrorKind::kUnavailable, message});
+}
+
+// SQLite would make a store of an empty file, and a disk error of a device.
+void check_sqlite_file(const std::string& path, bool create) {
   std::error_code error;
-  if (!options.create && path != ":memory:" && !std::filesystem::exists(path, error)) {
-    throw ProviderFailure(
-        ProviderError{ProviderErrorKind::kUnavailable,
-                      "there is no store at " + path +
-                          "; a program that opens it makes it, and so do start and import with --create"});
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  if (found.type() == std::filesystem::file_type::not_found) {
+    if (create) return;
+    refuse_file("there is no store at " + path +
+                "; a program that opens it makes it, and so do start and import with --create");
   }
+  if (error)
+    refuse_file("the store " + path + " cannot be reached: " + error.message() + "; check the rights on its path");
+  if (!std::filesystem::is_regular_file(found)) {
+    refuse_file(path + (std::filesystem::is_directory(found) ? " is a directory" : " is not a regular file") +
+                "; name the file of a store");
+  }
+  if (!create && std::filesystem::file_size(path, error) == 0 && !error) {
+    refuse_file("the file " + path +
+                " is empty, and not a store; name another file, or add --create to start or import");
+  }
+}
+
+std::shared_ptr<Provider> open_sqlite(const std::string& path, const OpenOptions& options) {
+  if (path != ":memory:") check_sqlite_file(path, options.create);
   SqliteOptions sqlite;
   sqlite.synchronous = options.synchronous;
+  sqlite.read_only = options.read_only && path != ":memory:";
   sqlite.metrics = options.metrics;
   return SqliteProvider::open(path, sqlite);
 }
@@ -52,6 +80,12 @@ StoreArgument parse_store(std::string_view text) {
   if (text.starts_with(kSqlitePrefix)) {
     text.remove_prefix(kSqlitePrefix.size());
     if (text.empty()) throw std::invalid_argument("the store 'sqlite:' has no path: write sqlite:PATH");
+    // Not repeated: it may hold a password.
+    if (looks_like_a_server(text)) {
+      throw std::invalid_argument(
+          "the store 'sqlite:...' names a server, not a file; leave 'sqlite:' out, or write a "
+          "path that begins with / or ./");
+    }
     return {.kind = StoreKind::kSqlite, .place = std::string(text)};
   }
   if (text.starts_with("postgres://") || text.starts_with("postgresql://")) {
@@ -68,12 +102,9 @@ std::size_t host_position(std::string_view url) {
 }
 
 std::string describe(const StoreArgument& store) {
-  if (store.kind == StoreKind::kSqlite) return std::string(kSqlitePrefix) + store.place;
-  const std::size_t host = host_position(store.place);
-  std::string text = store.place.substr(0, store.place.find('?', host));  // where a password may stand as well
-  const std::size_t password = text.find(':', text.find("://") + 3);
-  if (password < host) text.erase(password, host - 1 - password);
-  return text;
+  if (store.kind == StoreKind::kSqlite) return redacted(std::string(kSqlitePrefix) + store.place);
+  const std::string text = redacted(store.place);
+  return text.substr(0, text.find('?'));
 }
 
 std::shared_ptr<Provider> open_store(const StoreArgument& store, const OpenOptions& options) {

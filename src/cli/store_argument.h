@@ -31,6 +31,7 @@ struct StoreArgument {
 
 struct OpenOptions {
   bool create = false;  // a SQLite file that is missing; else it is an error, so that a typing mistake leaves no file
+  bool read_only = false;  // SQLite: needs no right to write, and no place on the disk
   SqliteSynchronous synchronous = SqliteSynchronous::kFull;
   Metrics metrics;
 };

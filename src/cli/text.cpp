@@ -6,6 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/terminal_filter.h"
+#include "model/utf8.h"
+
 namespace perdure::cli {
 
 namespace {
@@ -13,20 +16,20 @@ namespace {
 std::string_view code_of(Colour colour) {
   switch (colour) {
     case Colour::kGood:
-      return "\x1b[32m";
+      return "32m";
     case Colour::kBad:
-      return "\x1b[31m";
+      return "31m";
     case Colour::kWarning:
-      return "\x1b[33m";
+      return "33m";
     case Colour::kQuiet:
-      return "\x1b[2m";
+      return "2m";
     case Colour::kStrong:
-      return "\x1b[1m";
+      return "1m";
   }
-  return "";
+  return "0m";
 }
 
-// Characters on the screen: without colour codes, and UTF-8 sequences counted once.
+// Characters on the screen: without the marks of colours, and UTF-8 sequences counted once.
 std::size_t width_of(std::string_view text) {
   std::size_t width = 0;
   bool in_code = false;
@@ -37,6 +40,23 @@ std::size_t width_of(std::string_view text) {
     if (in_code && c == 'm') in_code = false;
   }
   return width;
+}
+
+// Whether this JSON is nested so deep that printing it, which recurses, could exhaust the stack.
+bool is_deep(std::string_view json) {
+  constexpr std::size_t kDeepest = 1'000;
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '\\') ++at;  // only strings have escapes
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
+    if (c == '[' || c == '{') ++depth;
+    if ((c == ']' || c == '}') && depth > 0) --depth;
+    if (depth > kDeepest) return true;
+  }
+  return false;
 }
 
 std::string with_unit(double value, const char* unit) {
@@ -55,10 +75,15 @@ std::string in_two_units(std::int64_t value, std::int64_t ratio, const char* lar
 
 std::string painted(const Context& context, Colour colour, std::string_view text) {
   if (!context.colour) return std::string(text);
-  return std::string(code_of(colour)).append(text).append("\x1b[0m");
+  return terminal_mark(context.mark_key, code_of(colour)).append(text) + terminal_mark(context.mark_key, "0m");
 }
 
+// The calendar of <chrono> ends long before the time of a timer that waits forever.
 std::string time_text(Timestamp time) {
+  using std::chrono::sys_days;
+  using std::chrono::year;
+  if (time >= sys_days(year(10'000) / 1 / 1)) return "after the year 9999";
+  if (time < sys_days(year(0) / 1 / 1)) return "before the year 0";
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
@@ -82,8 +107,10 @@ std::string duration_text(Milliseconds duration) {
 
 nlohmann::json payload_json(const Payload& payload) {
   if (!payload) return nullptr;
-  auto value = nlohmann::json::parse(*payload, nullptr, false);
-  if (!value.is_discarded()) return value;
+  if (!is_deep(*payload)) {
+    auto value = nlohmann::json::parse(*payload, nullptr, false);
+    if (!value.is_discarded()) return value;
+  }
   // Through a dump, so that whoever prints it later need not think of it.
   const std::string valid = nlohmann::json(*payload).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return nlohmann::json::parse(valid);
@@ -95,7 +122,7 @@ std::string json_text(const nlohmann::json& document, int indent) {
 
 std::string payload_text(const Payload& payload, std::size_t longest) {
   if (!payload) return "-";
-  std::string text = payload_json(payload).dump();
+  std::string text = detail::printable(payload_json(payload).dump(), std::string::npos);  // JSON still
   if (text.size() <= longest) return text;
   const std::size_t length = text.size();
   while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0U) == 0x80U) --longest;

@@ -19,14 +19,14 @@ enum class Colour : std::uint8_t { kGood, kBad, kWarning, kQuiet, kStrong };
 // The text in that colour, where colours are shown.
 [[nodiscard]] std::string painted(const Context& context, Colour colour, std::string_view text);
 
-// "2026-05-01T09:30:00.250Z"
+// "2026-05-01T09:30:00.250Z"; "after the year 9999" and "before the year 0" for times outside.
 [[nodiscard]] std::string time_text(Timestamp time);
 
 // "250 ms", "1.5 s", "3 min 20 s", "2 d 4 h"
 [[nodiscard]] std::string duration_text(Milliseconds duration);
 
 // What is stored is JSON, unless somebody's codec writes something else: that becomes a string, with what is no UTF-8
-// replaced. Absent: null.
+// replaced. So does JSON that is nested deeper than a thousand levels. Absent: null.
 [[nodiscard]] nlohmann::json payload_json(const Payload& payload);
 
 // The document as text, with what is no UTF-8 replaced: ids and paths may hold any bytes.

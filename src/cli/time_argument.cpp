@@ -46,9 +46,10 @@ class TimeScanner {
     return value;
   }
   std::optional<std::int64_t> number() {
+    if (rest_.starts_with('-')) return std::nullopt;  // -0 too
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error != std::errc() || value < 0) return std::nullopt;
+    if (error != std::errc()) return std::nullopt;
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return value;
   }

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <random>
 #include <stdexcept>
 #include <system_error>
@@ -13,6 +12,8 @@
 #include <unistd.h>
 
 #include "cli/interrupt.h"
+#include "cli/temporary_directory.h"
+#include "cli/terminal_filter.h"
 #include "cli/text.h"
 #include "cli/torture_store.h"
 #include "testing/cluster/torture.h"
@@ -31,7 +32,7 @@ constexpr std::size_t kShownProblems = 20;
 // A folder for them. It stays until remove().
 class BooksFolder {
  public:
-  BooksFolder() : path_((std::filesystem::temp_directory_path() / "perdure-torture-XXXXXX").string()) {
+  BooksFolder() : path_((temporary_directory() / "perdure-torture-XXXXXX").string()) {
     if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("a temporary folder cannot be made: " + path_);
   }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -56,23 +57,24 @@ std::string progress_text(const cluster::TortureCounts& counts, std::size_t kill
 // On a terminal one line that changes, else a line now and then.
 class ProgressLine {
  public:
-  ProgressLine(std::ostream& err, std::size_t kills)
-      : err_(err), rewritten_(&err == &std::cerr && ::isatty(STDERR_FILENO) == 1), kills_(kills) {}
+  ProgressLine(const Context& context, std::size_t kills)
+      : err_(context.err), rewritten_(context.err_terminal), kills_(kills) {
+    if (rewritten_) empty_line_ = terminal_mark(context.mark_key, "1G") + terminal_mark(context.mark_key, "K");
+  }
 
   void show(const cluster::TortureCounts& counts) {
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < (rewritten_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(10'000))) return;
     last_ = now;
     const std::string text = progress_text(counts, kills_, std::chrono::duration<double>(now - begin_).count());
-    err_ << (rewritten_ ? "\r\x1b[K" : "") << text << (rewritten_ ? "" : "\n") << std::flush;
+    err_ << empty_line_ << text << (rewritten_ ? "" : "\n") << std::flush;
   }
-  void clear() {
-    if (rewritten_) err_ << "\r\x1b[K" << std::flush;
-  }
+  void clear() { err_ << empty_line_ << std::flush; }
 
  private:
   std::ostream& err_;
   bool rewritten_;
+  std::string empty_line_;  // to the beginning of the line, and deletes it
   std::size_t kills_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_ = begin_;
@@ -156,18 +158,16 @@ cluster::TortureOptions options_of(const Context& context, const TortureArgument
 }  // namespace
 
 int run_torture(Context& context, const TortureArguments& arguments) {
+  const Interrupt interrupt;  // before anything is made, and until it is removed
   TortureStore store(context.store_argument(), arguments.schema_given, synchronous_of(arguments.sync));
   const BooksFolder folder;
   cluster::TortureOptions options = options_of(context, arguments, store);
   options.folder = folder.path();
-  ProgressLine progress(context.err, arguments.kills);
+  ProgressLine progress(context, arguments.kills);
   options.progress = [&progress](const cluster::TortureCounts& counts) { progress.show(counts); };
   TortureResult result{.report = {}, .seed = options.seed, .store = store.place(), .kept_store = {}, .kept_folder = {}};
-  {
-    const Interrupt interrupt;
-    options.wants_to_end = [&interrupt] { return interrupt.requested().load(); };
-    result.report = cluster::torture(store.provider(), options);
-  }
+  options.wants_to_end = [&interrupt] { return interrupt.requested().load(); };
+  result.report = cluster::torture(store.provider(), options);
   progress.clear();
   // What shows a problem stays for whoever looks into it.
   const bool keep = arguments.keep || !result.report.problems.empty();

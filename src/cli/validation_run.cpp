@@ -10,7 +10,6 @@
 
 #include <perdure/testing/provider_validation.h>
 #include "cli/instance_views.h"
-#include "cli/interrupt.h"
 #include "cli/text.h"
 
 namespace perdure::cli {
@@ -51,14 +50,13 @@ nlohmann::json validation_json(const std::string& store, const std::vector<std::
 }  // namespace
 
 int run_validation(const Context& context, ValidationStores& stores, const std::string& store,
-                   const std::string& prefix) {
+                   const std::string& prefix, const Interrupt& interrupt) {
   const std::vector<testing::ValidationTest> tests = chosen_tests(prefix);
   const auto begin = ValidationClock::now();
   auto told = begin;
   testing::ValidationReport report;
   std::vector<std::string> names;
   names.reserve(tests.size());
-  const Interrupt interrupt;
   for (const testing::ValidationTest& test : tests) {
     interrupt.throw_if_requested();  // and `stores` removes what it has made
     names.push_back(full_name(test));

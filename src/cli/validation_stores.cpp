@@ -127,6 +127,10 @@ class ValidationSchema {
     static_cast<void>(session_.run(kBeginTest, postgres::Parameters(start)));
   }
   void advance(Milliseconds by) {
+    clock_->advance(by, [&] { step(by); });
+    step(Milliseconds(0));  // for waits that have noticed the first change only
+  }
+  void step(Milliseconds by) {
     const std::scoped_lock lock(mutex_);
     static_cast<void>(session_.run(kAdvanceClock, postgres::Parameters(by)));
   }
@@ -135,6 +139,7 @@ class ValidationSchema {
     options.schema = name_;
     options.connections = 4;
     options.time_tolerance = Milliseconds(0);
+    options.clock = clock_;
     options.orphan_retention = testing::kOrphanRetention;
     return PostgresProvider::connect(url_, options);
   }
@@ -163,6 +168,7 @@ class ValidationSchema {
   bool made_ = false;
   std::mutex mutex_;
   postgres::Connection session_;
+  std::shared_ptr<testing::ServerSteadyClock> clock_ = std::make_shared<testing::ServerSteadyClock>();
 };
 
 class PostgresValidationStores final : public ValidationStores {
@@ -219,6 +225,11 @@ class PostgresValidationFactory final : public testing::ProviderFactory {
     const std::scoped_lock lock(mutex_);
     moved_ += by;
     for (const auto& schema : schemas_) schema->advance(by);
+  }
+  void step(Milliseconds by) override {
+    const std::scoped_lock lock(mutex_);
+    moved_ += by;
+    for (const auto& schema : schemas_) schema->step(by);
   }
   void corrupt_history(Provider& store, const std::string& instance) override {
     dynamic_cast<HistoryDamage&>(store).damage_history(instance);

@@ -1,11 +1,13 @@
 #include <perdure/client.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include <perdure/engine_metrics.h>
 #include "client/store_result.h"
 #include "model/error_codec.h"
 #include "model/message_codec.h"
+#include "model/name_rule.h"
 #include "providers/times.h"
 
 namespace perdure {
@@ -110,6 +112,11 @@ Client::Client(std::shared_ptr<Provider> store, ClientOptions options)
   if (!store_) throw ClientError(ClientErrorKind::kInvalidInput, "a client needs a provider, not a null pointer");
 }
 
+Provider& Client::store() const {
+  if (!store_) throw ClientError(ClientErrorKind::kInvalidInput, "a client that was moved from was used");
+  return *store_;
+}
+
 StartInstanceOptions& StartInstanceOptions::version(std::string_view version) {
   version_ = SemanticVersion::of(version);
   return *this;
@@ -123,7 +130,7 @@ StartInstanceOptions& StartInstanceOptions::policy(StartPolicy policy) noexcept 
 // ---- control -------------------------------------------------------------------------------------------------------
 
 void Client::check_name(const char* what, const std::string& name) const {
-  if (name.empty()) throw ClientError(ClientErrorKind::kInvalidInput, std::string(what) + " must not be empty");
+  if (const auto problem = problem_with_name(what, name)) throw ClientError(ClientErrorKind::kInvalidInput, *problem);
   if (name.size() > options_.limits.max_name_bytes) {
     throw ClientError(ClientErrorKind::kInvalidInput,
                       std::string(what) + " has " + std::to_string(name.size()) + " bytes; the limit is " +
@@ -139,9 +146,11 @@ void Client::check_payload(const char* what, const Payload& payload) const {
                         " (max_payload_bytes): store it elsewhere and send a reference");
 }
 
-void Client::send(const Message& message) const {
+void Client::send(const Message& message, SendOptions options) const {
   check_name("an instance id", message.instance);
-  value_of(store_->enqueue_message(encode_message(message)));
+  MessageRecord record = encode_message(message);
+  record.must_exist = !options.even_if_missing;
+  value_of(store().enqueue_message(record));
 }
 
 StartOutcome Client::start(const std::string& instance, const std::string& name, Payload input,
@@ -151,61 +160,66 @@ StartOutcome Client::start(const std::string& instance, const std::string& name,
   check_payload("the input of an orchestration", input);
   const Message start{instance, std::nullopt, std::nullopt,
                       messages::StartOrchestration{name, options.version(), std::move(input), std::nullopt}};
-  const StartOutcome outcome = value_of(store_->enqueue_start(encode_message(start), options.policy()));
+  const StartOutcome outcome = value_of(store().enqueue_start(encode_message(start), options.policy()));
   options_.metrics.add(metric::kClientStarts, {{"outcome", label_of(outcome)}});
   return outcome;
 }
 
-void Client::raise(const std::string& instance, const std::string& name, Payload data) const {
+void Client::raise(const std::string& instance, const std::string& name, Payload data, SendOptions options) const {
   check_name("an event's name", name);
   check_payload("an event's data", data);
-  send({instance, std::nullopt, std::nullopt, messages::ExternalRaised{name, std::move(data)}});
+  send({instance, std::nullopt, std::nullopt, messages::ExternalRaised{name, std::move(data)}}, options);
   options_.metrics.add(metric::kClientEvents, {{"kind", "event"}});
 }
 
 void Client::enqueue(const std::string& instance, const std::string& queue, Payload data) const {
   check_name("a queue's name", queue);
   check_payload("a queue message", data);
-  send({instance, std::nullopt, std::nullopt, messages::QueueMessage{queue, std::move(data)}});
+  // A message in a queue waits for its reader, and so for the start too.
+  send({instance, std::nullopt, std::nullopt, messages::QueueMessage{queue, std::move(data)}},
+       {.even_if_missing = true});
   options_.metrics.add(metric::kClientEvents, {{"kind", "queue"}});
 }
 
-void Client::cancel_instance(const std::string& instance, const std::string& reason) const {
+void Client::cancel_instance(const std::string& instance, const std::string& reason, SendOptions options) const {
   check_payload("the reason of a cancel", reason);
-  send({instance, std::nullopt, std::nullopt, messages::CancelInstance{reason}});
+  send({instance, std::nullopt, std::nullopt, messages::CancelInstance{reason}}, options);
   options_.metrics.add(metric::kClientCancellations, {{"kind", "cancel"}});
 }
 
-void Client::terminate_instance(const std::string& instance, const std::string& reason) const {
+void Client::terminate_instance(const std::string& instance, const std::string& reason, SendOptions options) const {
   check_payload("the reason of a termination", reason);
-  send({instance, std::nullopt, std::nullopt, messages::TerminateInstance{reason}});
+  send({instance, std::nullopt, std::nullopt, messages::TerminateInstance{reason}}, options);
   options_.metrics.add(metric::kClientCancellations, {{"kind", "terminate"}});
 }
 
 // ---- watching ------------------------------------------------------------------------------------------------------
 
-Timestamp Client::deadline_after(Milliseconds timeout) const {
-  return shifted(store_->now(), timeout);
+Milliseconds Client::end_of_wait(Milliseconds timeout) const {
+  const Milliseconds here = store().steady();
+  return timeout > Milliseconds::max() - here ? Milliseconds::max() : here + timeout;
 }
 
-bool Client::await(const std::string& instance, const InstanceChange& change, Timestamp deadline) const {
-  // Somebody else's shutdown ends all waits of a store; then this one goes on.
+bool Client::await(const std::string& instance, const InstanceChange& change, Milliseconds end) const {
+  // The shutdown of a runtime ends all waits of its provider; then this one continues.
   for (;;) {
-    if (value_of(store_->wait_for_change(instance, change, deadline))) return true;
-    if (store_->now() >= deadline) return false;
+    const Milliseconds left = std::max(end - store().steady(), Milliseconds(0));
+    if (value_of(store().wait_for_change(instance, change, shifted(store().now(), left)))) return true;
+    if (store().steady() >= end) return false;
   }
 }
 
 OrchestrationStatus Client::get_orchestration_status(const std::string& instance) const {
-  auto stored = value_of(store_->read_status(instance));
+  check_name("an instance id", instance);
+  auto stored = value_of(store().read_status(instance));
   return stored ? to_status(std::move(*stored)) : OrchestrationStatus();
 }
 
 OrchestrationStatus Client::wait_for_orchestration(const std::string& instance, Milliseconds timeout) const {
   check_name("an instance id", instance);
   MeasuredWait wait(options_.metrics);
-  const Timestamp deadline = deadline_after(timeout);
-  while (await(instance, {.ended = true, .custom_status_after = {}, .key_value = {}}, deadline)) {
+  const Milliseconds end = end_of_wait(timeout);
+  while (await(instance, {.ended = true, .custom_status_after = {}, .key_value = {}}, end)) {
     OrchestrationStatus status = get_orchestration_status(instance);
     if (status.ended()) {
       wait.outcome(label_of(status.state));
@@ -221,29 +235,34 @@ OrchestrationStatus Client::wait_for_orchestration(const std::string& instance, 
 }
 
 bool Client::has_lost_its_continuation(const std::string& instance) const {
-  const auto status = value_of(store_->read_status(instance));
-  if (!status || status->status != ExecutionStatus::kContinuedAsNew) return false;
+  const auto before = value_of(store().read_status(instance));
+  if (!before || before->status != ExecutionStatus::kContinuedAsNew) return false;
   const InstanceChange ended{.ended = true, .custom_status_after = {}, .key_value = {}};
-  return value_of(store_->wait_for_change(instance, ended, store_->now()));
+  if (!value_of(store().wait_for_change(instance, ended, store().now()))) return false;
+  // The next execution may have begun and ended between the two calls.
+  const auto after = value_of(store().read_status(instance));
+  return after && after->status == ExecutionStatus::kContinuedAsNew && after->execution_id == before->execution_id;
 }
 
 OrchestrationStatus Client::wait_for_status_change(const std::string& instance, std::uint64_t last_seen_version,
                                                    Milliseconds timeout) const {
   check_name("an instance id", instance);
   const InstanceChange change{.ended = true, .custom_status_after = last_seen_version, .key_value = {}};
-  if (!await(instance, change, deadline_after(timeout))) {
+  if (!await(instance, change, end_of_wait(timeout))) {
     time_out(instance, "neither changed its custom status nor ended", timeout);
   }
   return get_orchestration_status(instance);
 }
 
 std::optional<std::string> Client::read_kv_value(const std::string& instance, const std::string& key) const {
-  return value_of(store_->read_key_value(instance, key));
+  check_name("an instance id", instance);
+  return value_of(store().read_key_value(instance, key));
 }
 
 std::map<std::string, std::string> Client::get_kv_all_values(const std::string& instance) const {
+  check_name("an instance id", instance);
   std::map<std::string, std::string> values;
-  for (KeyValue& entry : value_of(store_->read_key_values(instance))) {
+  for (KeyValue& entry : value_of(store().read_key_values(instance))) {
     values.emplace(std::move(entry.key), std::move(entry.value));
   }
   return values;
@@ -251,15 +270,16 @@ std::map<std::string, std::string> Client::get_kv_all_values(const std::string& 
 
 std::string Client::await_kv_value(const std::string& instance, const std::string& key, Milliseconds timeout) const {
   check_name("an instance id", instance);
-  const Timestamp deadline = deadline_after(timeout);
-  while (await(instance, {.ended = false, .custom_status_after = {}, .key_value = key}, deadline)) {
+  const Milliseconds end = end_of_wait(timeout);
+  while (await(instance, {.ended = false, .custom_status_after = {}, .key_value = key}, end)) {
     if (auto value = read_kv_value(instance, key)) return *value;  // else it was cleared in between
   }
   time_out(instance, "set no value for key '" + key + "'", timeout);
 }
 
 std::optional<InstanceStats> Client::get_orchestration_stats(const std::string& instance) const {
-  return value_of(store_->read_stats(instance));
+  check_name("an instance id", instance);
+  return value_of(store().read_stats(instance));
 }
 
 }  // namespace perdure

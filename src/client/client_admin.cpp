@@ -21,19 +21,26 @@ std::vector<std::string> all_ids(ProviderAdmin& admin, InstanceFilter filter) {
 }  // namespace
 
 bool Client::has_management_capability() const noexcept {
-  return store_->admin() != nullptr;
+  return store_ && store_->admin() != nullptr;
 }
 
 ProviderAdmin& Client::admin() const {
-  ProviderAdmin* found = store_->admin();
+  ProviderAdmin* found = store().admin();
   if (!found) {
     throw ClientError(ClientErrorKind::kNotSupported,
-                      "the provider '" + std::string(store_->name()) + "' cannot be administered");
+                      "the provider '" + std::string(store().name()) + "' cannot be administered");
   }
   return *found;
 }
 
+void Client::check_filter(const InstanceFilter& filter) const {
+  if (filter.name) check_name("an orchestration's name", *filter.name);
+  if (!filter.ids) return;
+  for (const std::string& id : *filter.ids) check_name("an instance id", id);
+}
+
 InstancePage Client::list_instances(const InstanceQuery& query) const {
+  check_filter(query.filter);
   return value_of(admin().list_instances(query));
 }
 
@@ -48,19 +55,23 @@ std::vector<std::string> Client::list_instances_by_status(ExecutionStatus status
 }
 
 InstanceInfo Client::get_instance_info(const std::string& instance) const {
+  check_name("an instance id", instance);
   return value_of(admin().instance_info(instance));
 }
 
 ExecutionInfo Client::get_execution_info(const std::string& instance, ExecutionId execution) const {
+  check_name("an instance id", instance);
   return value_of(admin().execution_info(instance, execution));
 }
 
 std::vector<ExecutionId> Client::list_executions(const std::string& instance) const {
+  check_name("an instance id", instance);
   return value_of(admin().list_executions(instance));
 }
 
 std::vector<Event> Client::read_execution_history(const std::string& instance,
                                                   std::optional<ExecutionId> execution) const {
+  check_name("an instance id", instance);
   const auto records = value_of(admin().read_history(instance, execution));
   try {
     return decode_history(records);
@@ -71,6 +82,7 @@ std::vector<Event> Client::read_execution_history(const std::string& instance,
 }
 
 InstanceTree Client::get_instance_tree(const std::string& instance) const {
+  check_name("an instance id", instance);
   return value_of(admin().instance_tree(instance));
 }
 
@@ -87,6 +99,7 @@ std::vector<NodeInfo> Client::list_nodes() const {
 }
 
 ActivityPage Client::list_activities(const ActivityQuery& query) const {
+  if (query.instance) check_name("an instance id", *query.instance);
   return value_of(admin().list_activities(query));
 }
 
@@ -112,18 +125,21 @@ void log_pruned(const Logger& logger, const std::string& what, const PruneResult
 }  // namespace
 
 DeleteResult Client::delete_instance(const std::string& instance, bool force) const {
+  check_name("an instance id", instance);
   const DeleteResult result = value_of(admin().delete_instance(instance, force));
   log_deleted(options_.logger, instance, result);
   return result;
 }
 
 DeleteResult Client::delete_instance_bulk(const InstanceFilter& filter, std::size_t limit) const {
+  check_filter(filter);
   const DeleteResult result = value_of(admin().delete_matching(filter, limit));
   log_deleted(options_.logger, "all that match a filter", result);
   return result;
 }
 
 PruneResult Client::prune_executions(const std::string& instance, const PruneOptions& options) const {
+  check_name("an instance id", instance);
   const PruneResult result = value_of(admin().prune_executions(instance, options));
   log_pruned(options_.logger, instance, result);
   return result;
@@ -131,6 +147,7 @@ PruneResult Client::prune_executions(const std::string& instance, const PruneOpt
 
 PruneResult Client::prune_executions_bulk(const InstanceFilter& filter, const PruneOptions& options,
                                           std::size_t limit) const {
+  check_filter(filter);
   const PruneResult result = value_of(admin().prune_matching(filter, options, limit));
   log_pruned(options_.logger, "all that match a filter", result);
   return result;

@@ -3,7 +3,12 @@
 #include <utility>
 
 #include <perdure/client.h>
+#include "client/lost_rows.h"
 #include "client/store_result.h"
+#include "model/event_codec.h"
+#include "model/message_codec.h"
+#include "model/reserved_names.h"
+#include "model/time_range.h"
 
 namespace perdure {
 
@@ -12,6 +17,12 @@ namespace {
 bool admits(const std::vector<std::string>& filter, const std::string& name) {
   return filter.empty() || std::find(filter.begin(), filter.end(), name) != filter.end();
 }
+
+// An execution that no turn has begun: of a queued start, or of a continuation. Without a version any will do.
+struct NextExecution {
+  std::string name;
+  std::optional<SemanticVersion> version;
+};
 
 // What the nodes of a store can do together.
 class Abilities {
@@ -32,21 +43,24 @@ class Abilities {
            "supported_replay_versions";
   }
 
-  [[nodiscard]] std::optional<std::string> refusal(const QueuedStart& start) const {
+  [[nodiscard]] std::optional<std::string> refusal(const NextExecution& next) const {
     if (nodes_.empty()) return std::string(kNobody);
-    if (any([&](const NodeInfo& node) { return has_code(node, start.name, std::nullopt); })) return std::nullopt;
-    return no_code(start.name, std::nullopt);
+    if (any([&](const NodeInfo& node) { return has_code(node, next.name, next.version); })) return std::nullopt;
+    return no_code(next.name, next.version);
   }
 
   [[nodiscard]] std::optional<std::string> refusal(const QueuedActivity& activity) const {
+    const std::string what = "activity '" + activity.name + "' (" + std::to_string(activity.activity_id) + ")";
+    if (!is_within_range(activity.ready_at)) {
+      return what + " is scheduled for a time outside 1970 to 9999; terminate the instance, or restore the store";
+    }
     if (nodes_.empty()) return std::string(kNobody);
     const auto has_activity = [&](const NodeInfo& node) {
       return admits(node.filter.activities, activity.name) &&
              std::find(node.activities.begin(), node.activities.end(), activity.name) != node.activities.end();
     };
-    const std::string what = "activity '" + activity.name + "' (" + std::to_string(activity.activity_id) + ")";
     if (!any(has_activity)) return what + " is registered with no node; register it on one that runs activities";
-    if (any([&](const NodeInfo& node) { return has_activity(node) && node.tags.matches(activity.tag); })) {
+    if (any([&](const NodeInfo& node) { return has_activity(node) && served_tags(node.tags).matches(activity.tag); })) {
       return std::nullopt;
     }
     return what + (activity.tag ? " has tag '" + *activity.tag + "'" : std::string(" has no tag")) +
@@ -79,6 +93,22 @@ class Abilities {
   std::vector<NodeInfo> nodes_;
 };
 
+// Returns the version that the continuation of an instance asks for, from the history of the execution before it. An
+// instance that continued or was deleted since it was listed has none.
+std::optional<SemanticVersion> continued_version(ProviderAdmin& admin, const InstanceInfo& instance) {
+  const auto history = admin.read_history(instance.id, instance.execution_id);
+  if (!history) return std::nullopt;
+  for (auto record = history->rbegin(); record != history->rend(); ++record) {
+    try {
+      const Event event = decode_event(*record);
+      if (const auto* next = std::get_if<events::OrchestrationContinuedAsNew>(&event.body)) return next->version;
+    } catch (const DecodeError&) {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 // Goes through the pages until there are no more, or enough has been found.
 template <class Query, class List>
 void each_page(Query query, const std::size_t& found, std::size_t limit, List list) {
@@ -94,17 +124,24 @@ std::vector<StuckInstance> Client::find_stuck_instances(std::size_t limit) const
   std::vector<StuckInstance> stuck;
   std::size_t found = 0;
   const auto look_at = [&](const std::string& instance, const auto& what) {
-    if (found == limit) return;
+    if (found == limit) return true;
     auto reason = abilities.refusal(what);
-    if (!reason) return;
+    if (!reason) return false;
     stuck.push_back({instance, std::move(*reason)});
     ++found;
+    return true;
   };
   InstanceQuery running;
   running.filter.statuses = {ExecutionStatus::kRunning};
   each_page(running, found, limit, [&](const InstanceQuery& query) {
     InstancePage page = list_instances(query);
-    for (const InstanceInfo& instance : page.instances) look_at(instance.id, instance);
+    for (const InstanceInfo& instance : page.instances) {
+      if (look_at(instance.id, instance)) continue;
+      if (auto reason = reason_for_endless_wait(admin(), instance)) {
+        stuck.push_back({instance.id, *std::move(reason)});
+        ++found;
+      }
+    }
     return page.next;
   });
   found = 0;
@@ -117,7 +154,7 @@ std::vector<StuckInstance> Client::find_stuck_instances(std::size_t limit) const
         stuck.push_back({instance.id, std::string("it ") + kLost});
         ++found;
       } else {
-        look_at(instance.id, QueuedStart{instance.id, instance.name});  // so it is until its next turn
+        look_at(instance.id, NextExecution{instance.name, continued_version(admin(), instance)});
       }
     }
     return page.next;
@@ -125,7 +162,9 @@ std::vector<StuckInstance> Client::find_stuck_instances(std::size_t limit) const
   found = 0;
   each_page(StartQuery(), found, limit, [&](const StartQuery& query) {
     StartPage page = value_of(admin().list_queued_starts(query));
-    for (const QueuedStart& start : page.starts) look_at(start.instance, start);
+    for (const QueuedStart& start : page.starts) {
+      look_at(start.instance, NextExecution{start.name, requested_version(start.body_head)});
+    }
     return page.next;
   });
   found = 0;

@@ -2,6 +2,7 @@
 #include <perdure/error_details.h>
 
 #include "model/names.h"
+#include "model/refused_by_store.h"
 
 namespace perdure {
 
@@ -61,7 +62,9 @@ struct Describe {
     if (error.subject == PoisonSubject::kUndecodableHistory) {
       return subject + " history deserialization failed after " + attempts + ": " + error.message;
     }
-    return subject + " exceeded " + attempts;
+    const std::string text = subject + " exceeded " + attempts;
+    const bool names_cause = error.message.starts_with(kRefusedByStore) || error.message.starts_with(kNotRegistered);
+    return names_cause ? text + ": " + error.message : text;
   }
 };
 

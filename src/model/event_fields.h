@@ -47,6 +47,7 @@ void fields(Archive& archive, Ref<Archive, events::ActivityScheduled> event) {
   archive.field("tag", event.tag);
   fields(archive, event.timeouts);
   archive.field("progress", event.progress);
+  archive.group("earlier.first", event.earlier);
 }
 
 template <class Archive>
@@ -60,6 +61,7 @@ void fields(Archive& archive, Ref<Archive, events::ActivityFailed> event) {
   archive.field("source", event.source);
   fields(archive, event.error);
   archive.field("progress", event.progress);
+  archive.field("attempts", event.attempts);
 }
 
 template <class Archive>

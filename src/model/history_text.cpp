@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "model/canonical_number.h"
 #include "model/event_codec.h"
@@ -38,15 +39,75 @@ std::optional<std::array<std::string_view, 9>> split_event_line(std::string_view
   return words;
 }
 
+// ---- bodies that would move a terminal ----
+
+// Line ends are part of every body; other controls and bytes that are not UTF-8 are not for a terminal.
+bool is_plain_body(std::string_view body) noexcept {
+  while (!body.empty()) {
+    const detail::CodePoint point = detail::first_code_point(body);
+    if (point.length == 0 || (point.value != U'\n' && detail::is_control(point.value))) return false;
+    body.remove_prefix(point.length);
+  }
+  return true;
+}
+
+// Each byte of a control or of invalid UTF-8 becomes \x1b, a backslash becomes two.
+std::string escaped_body(std::string_view body) {
+  std::string text;
+  text.reserve(body.size() * 2);
+  while (!body.empty()) {
+    const detail::CodePoint point = detail::first_code_point(body);
+    const std::string_view bytes = body.substr(0, std::max<std::size_t>(point.length, 1));
+    if (point.length != 0 && (point.value == U'\n' || !detail::is_control(point.value))) {
+      if (point.value == U'\\') text += '\\';
+      text += bytes;
+    } else {
+      for (const char byte : bytes) text += detail::byte_escape(byte);
+    }
+    body.remove_prefix(bytes.size());
+  }
+  return text;
+}
+
+std::optional<unsigned> hex_digit(char digit) noexcept {
+  if (digit >= '0' && digit <= '9') return static_cast<unsigned>(digit - '0');
+  if (digit >= 'a' && digit <= 'f') return static_cast<unsigned>(digit - 'a' + 10);
+  return std::nullopt;
+}
+
+// The body that `escaped_body` turned into `text`. Returns `std::nullopt` if there is none.
+std::optional<std::string> unescaped_body(std::string_view text) {
+  std::string body;
+  body.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '\\') {
+      body += text[at];
+    } else if (text.substr(at, 2) == "\\\\") {
+      body += '\\';
+      ++at;
+    } else {
+      const auto high = at + 3 < text.size() && text[at + 1] == 'x' ? hex_digit(text[at + 2]) : std::nullopt;
+      const auto low = high ? hex_digit(text[at + 3]) : std::nullopt;
+      if (!low) return std::nullopt;
+      body += static_cast<char>(*high << 4U | *low);
+      at += 3;
+    }
+  }
+  if (escaped_body(body) != text) return std::nullopt;
+  return body;
+}
+
 // An event line; the body is still to be read.
 struct EventLine {
   EventRecord record;
-  std::size_t body_size = 0;
+  std::size_t body_size = 0;  // in the file
+  bool escaped = false;
 };
 
 EventLine parse_event_line(std::string_view line) {
   const auto words = split_event_line(line);
-  if (!words || (*words)[0] != "event" || (*words)[3] != "turn" || (*words)[5] != "time" || (*words)[7] != "bytes") {
+  if (!words || (*words)[0] != "event" || (*words)[3] != "turn" || (*words)[5] != "time" ||
+      ((*words)[7] != "bytes" && (*words)[7] != "escaped")) {
     throw DecodeError("expected 'event <id> <kind> turn <n> time <ms> bytes <n>', got '" +
                       detail::printable(line, kShownOfLine) + "'");
   }
@@ -59,7 +120,7 @@ EventLine parse_event_line(std::string_view line) {
   if (!id || !turn || !time || !size) {
     throw DecodeError("a number is not canonical or too large in '" + detail::printable(line, kShownOfLine) + "'");
   }
-  return {{*id, *kind, *turn, Timestamp(Milliseconds(*time)), {}}, *size};
+  return {{*id, *kind, *turn, Timestamp(Milliseconds(*time)), {}}, *size, (*words)[7] == "escaped"};
 }
 
 // Walks over the file; on an error its position tells the line.
@@ -99,9 +160,16 @@ class HistoryReader {
                         std::to_string(line.body_size) + " bytes, of which " +
                         std::to_string(std::min(line.body_size, rest().size())) + " are there");
     }
-    line.record.body.assign(rest().substr(0, line.body_size));
+    const std::string_view body = rest().substr(0, line.body_size);
+    line.record.body = line.escaped ? unescape(body, line.record.event_id) : std::string(body);
     position_ += line.body_size + 1;
     return decode_event(line.record);
+  }
+
+  [[nodiscard]] static std::string unescape(std::string_view text, EventId event) {
+    std::optional<std::string> body = unescaped_body(text);
+    if (!body) throw DecodeError("event " + std::to_string(event) + ": its escaped body is not as it was written");
+    return std::move(*body);
   }
 
   std::string_view text_;
@@ -120,8 +188,10 @@ std::string write_history_text(std::span<const Event> events) {
     text += kind_name(event.body);
     text += " turn " + std::to_string(record.turn);
     text += " time " + std::to_string(record.time.time_since_epoch().count());
-    text += " bytes " + std::to_string(record.body.size()) + '\n';
-    text += record.body;
+    const bool plain = is_plain_body(record.body);
+    const std::string body = plain ? record.body : escaped_body(record.body);
+    text += (plain ? " bytes " : " escaped ") + std::to_string(body.size()) + '\n';
+    text += body;
     text += '\n';
   }
   return text;

@@ -7,6 +7,7 @@
 #include "model/field_codec.h"
 #include "model/message_fields.h"
 #include "model/names.h"
+#include "model/reserved_names.h"
 
 namespace perdure {
 
@@ -55,6 +56,19 @@ MessageBody decode_message_body(std::uint16_t kind, std::string_view body) {
   }
 }
 
+std::optional<SemanticVersion> requested_version(std::string_view start_body_head) {
+  try {
+    messages::StartOrchestration start;
+    detail::FieldReader reader(start_body_head);
+    static_cast<void>(reader.header());
+    reader.field("name", start.name);
+    reader.field("version", start.version);
+    return start.version;
+  } catch (const DecodeError&) {
+    return std::nullopt;
+  }
+}
+
 MessageRecord encode_message(const Message& message) {
   MessageRecord record;
   record.kind = static_cast<MessageKind>(message_kind_code(message.body));
@@ -63,13 +77,20 @@ MessageRecord encode_message(const Message& message) {
   record.visible_at = message.visible_at;
   if (const auto* start = std::get_if<messages::StartOrchestration>(&message.body)) {
     record.name = start->name;
+    record.parent = start->parent;
   } else if (const auto* next = std::get_if<messages::ContinueAsNew>(&message.body)) {
     record.name = next->name;
+  } else if (const auto* cancel = std::get_if<messages::CancelInstance>(&message.body)) {
+    record.parent = cancel->parent;
+    record.must_exist = cancel->parent.has_value();
+  } else if (std::holds_alternative<messages::SubOrchestrationCompleted>(message.body) ||
+             std::holds_alternative<messages::SubOrchestrationFailed>(message.body)) {
+    record.must_exist = true;  // the next instance of that id must not receive it
   } else if (const auto* activity = std::get_if<messages::ExecuteActivity>(&message.body)) {
     record.activity_id = activity->schedule_id;
     record.name = activity->name;
     record.session = activity->session_id;
-    record.tag = activity->tag;
+    record.tag = is_engine_activity(activity->name) ? std::string(kEngineTag) : activity->tag;
     record.timeouts = activity->timeouts;
   }
   record.body = encode_message_body(message.body);
@@ -77,10 +98,16 @@ MessageRecord encode_message(const Message& message) {
 }
 
 Message decode_message(const MessageRecord& record) {
-  return {.instance = record.instance,
-          .execution = record.execution,
-          .visible_at = record.visible_at,
-          .body = decode_message_body(static_cast<std::uint16_t>(record.kind), record.body)};
+  Message message{.instance = record.instance,
+                  .execution = record.execution,
+                  .visible_at = record.visible_at,
+                  .body = decode_message_body(static_cast<std::uint16_t>(record.kind), record.body)};
+  if (auto* start = std::get_if<messages::StartOrchestration>(&message.body)) {
+    start->parent = record.parent;
+  } else if (auto* cancel = std::get_if<messages::CancelInstance>(&message.body)) {
+    cancel->parent = record.parent;
+  }
+  return message;
 }
 
 }  // namespace perdure

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,11 @@ namespace perdure {
 // Throws DecodeError: "message (StartOrchestration): field 'name' is missing".
 [[nodiscard]] MessageBody decode_message_body(std::uint16_t kind, std::string_view body);
 
-// The envelope repeats what a store must see of the body: names, and an activity's id, session, tag and timeouts.
+// The version that a start asks for. The beginning of its body is enough; absent if that cannot be decoded.
+[[nodiscard]] std::optional<SemanticVersion> requested_version(std::string_view start_body_head);
+
+// The envelope repeats what a store must see of the body: names, and an activity's id, session, tag and timeouts. An
+// activity of the engine's own has the tag that every node serves.
 [[nodiscard]] MessageRecord encode_message(const Message& message);
 
 // Throws DecodeError like decode_message_body.

@@ -9,11 +9,10 @@
 namespace perdure::detail {
 
 template <class Archive>
-void fields(Archive& archive, Ref<Archive, messages::StartOrchestration> message) {
+void fields(Archive& archive, Ref<Archive, messages::StartOrchestration> message) {  // `parent` is in the envelope
   archive.field("name", message.name);
   archive.field("version", message.version);
   archive.field("input", message.input);
-  archive.group("parent.instance", message.parent);
 }
 
 template <class Archive>
@@ -37,6 +36,7 @@ void fields(Archive& archive, Ref<Archive, messages::ActivityFailed> message) {
   archive.field("schedule", message.schedule_id);
   fields(archive, message.error);
   archive.field("progress", message.progress);
+  archive.field("attempts", message.attempts);
 }
 
 template <class Archive>
@@ -61,17 +61,18 @@ template <class Archive>
 void fields(Archive& archive, Ref<Archive, messages::SubOrchestrationCompleted> message) {
   archive.field("schedule", message.schedule_id);
   archive.field("result", message.result);
+  archive.field("parent.incarnation", message.parent_incarnation);
 }
 
 template <class Archive>
 void fields(Archive& archive, Ref<Archive, messages::SubOrchestrationFailed> message) {
   archive.field("schedule", message.schedule_id);
   fields(archive, message.error);
-  archive.field("child", message.child);
+  archive.field("parent.incarnation", message.parent_incarnation);
 }
 
 template <class Archive>
-void fields(Archive& archive, Ref<Archive, messages::CancelInstance> message) {
+void fields(Archive& archive, Ref<Archive, messages::CancelInstance> message) {  // `parent` is in the envelope
   archive.field("reason", message.reason);
 }
 
@@ -91,6 +92,8 @@ void fields(Archive& archive, Ref<Archive, messages::ExecuteActivity> message) {
   archive.field("orchestration", message.orchestration_name);
   archive.field("orchestration_version", message.orchestration_version);
   archive.field("progress", message.progress);
+  archive.group("earlier.first", message.earlier);
+  archive.field("incarnation", message.incarnation);
 }
 
 }  // namespace perdure::detail

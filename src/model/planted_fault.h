@@ -37,6 +37,8 @@ enum class PlantedFault : std::uint8_t {
   kMessagesATickEarly,
   kMessagesOutOfOrder,
   kQueuedStartNotSeen,
+  kMissingReceiverNotSeen,
+  kEarlyQueueMessageLost,
   // the memory store: activities and sessions
   kFailedActivityStays,
   kCompletionLostWhileLocked,
@@ -53,6 +55,8 @@ enum class PlantedFault : std::uint8_t {
   kStatusResetLost,
   kDeletionLeavesChildren,
   kDeletionLeavesActivities,
+  kDeletionDropsChildStarts,
+  kDeletionLeavesQueuedChildren,
   // the runtime
   kRenewalAtTheEnd,
   kStaleExecutionUsed,
@@ -61,8 +65,12 @@ enum class PlantedFault : std::uint8_t {
   kDrainCountsAttempts,
   kAckForgottenAfterError,
   kFirstStatusOfTurnWins,
+  kStoreFailureCounts,
+  kRetryChangesKey,
   // replay
   kCompletionOfAnotherExecution,
+  kOutcomeOfAnotherIncarnation,
+  kCancelIgnoresLink,
   kOneMessageCarried,
   kNewestMessageFirst,
   kDroppedMessageLost,
@@ -74,6 +82,7 @@ enum class PlantedFault : std::uint8_t {
   kParentLostAtContinueAsNew,
   kStatusLostAtContinueAsNew,
   kEndWithoutBreadcrumbs,
+  kGivenUpErrorEnds,
   kFirstScheduledWins,
   kValuesDrawnAgain,
   kProgressLost,

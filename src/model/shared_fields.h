@@ -15,6 +15,7 @@ void fields(Archive& archive, Ref<Archive, ParentLink> parent) {
   archive.field("parent.instance", parent.instance);
   archive.field("parent.execution", parent.execution_id);
   archive.field("parent.schedule", parent.schedule_id);
+  archive.field("parent.incarnation", parent.incarnation);
 }
 
 template <class Archive>
@@ -28,6 +29,12 @@ void fields(Archive& archive, Ref<Archive, ActivityTimeouts> timeouts) {
   archive.field("timeout.start_to_close", timeouts.start_to_close);
   archive.field("timeout.schedule_to_start", timeouts.schedule_to_start);
   archive.field("timeout.heartbeat", timeouts.heartbeat);
+}
+
+template <class Archive>
+void fields(Archive& archive, Ref<Archive, EarlierAttempts> earlier) {
+  archive.field("earlier.first", earlier.first);
+  archive.field("earlier.count", earlier.count);
 }
 
 template <class Archive>

@@ -20,20 +20,7 @@ Lead lead_of(unsigned char byte) noexcept {
   return {0, 0, 0};
 }
 
-std::string escape(std::string_view bytes) {
-  static constexpr std::string_view kHexDigits = "0123456789abcdef";
-  if (bytes == "\n") return "\\n";
-  if (bytes == "\r") return "\\r";
-  if (bytes == "\t") return "\\t";
-  std::string escaped;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    escaped += "\\x";
-    escaped += kHexDigits[byte >> 4U];
-    escaped += kHexDigits[byte & 0x0FU];
-  }
-  return escaped;
-}
+constexpr std::string_view kEscapeDigits = "0123456789abcdef";
 
 }  // namespace
 
@@ -65,6 +52,32 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) noexcept {
   return std::nullopt;
 }
 
+std::string repaired_utf8(std::string_view text) {
+  std::string repaired;
+  repaired.reserve(text.size());
+  while (!text.empty()) {
+    const CodePoint point = first_code_point(text);
+    repaired += point.length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(0, point.length);
+    text.remove_prefix(point.length == 0 ? 1 : point.length);
+  }
+  return repaired;
+}
+
+// Every control lies below U+10000, so four digits and no surrogate pair.
+std::string control_escape(char32_t control) {
+  if (control == U'\n') return "\\n";
+  if (control == U'\r') return "\\r";
+  if (control == U'\t') return "\\t";
+  std::string escape = "\\u";
+  for (const unsigned shift : {12U, 8U, 4U, 0U}) escape += kEscapeDigits[(control >> shift) & 0xFU];
+  return escape;
+}
+
+std::string byte_escape(char byte) {
+  const auto value = static_cast<unsigned char>(byte);
+  return {'\\', 'x', kEscapeDigits[value >> 4U], kEscapeDigits[value & 0x0FU]};
+}
+
 std::string printable(std::string_view text, std::size_t limit) {
   std::string shown;
   std::size_t offset = 0;
@@ -73,10 +86,12 @@ std::string printable(std::string_view text, std::size_t limit) {
     const std::size_t length = point.length == 0 ? 1 : point.length;
     if (offset + length > limit) break;
     const std::string_view bytes = text.substr(offset, length);
-    if (point.length != 0 && !is_control(point.value)) {
-      shown += bytes;
+    if (point.length == 0) {
+      shown += byte_escape(bytes.front());
+    } else if (is_control(point.value)) {
+      shown += control_escape(point.value);
     } else {
-      shown += escape(bytes);
+      shown += bytes;
     }
     offset += length;
   }

@@ -27,8 +27,16 @@ struct CodePoint {
          (value >= 0x2066 && value <= 0x2069);
 }
 
-// `text` as one printable line: controls and invalid bytes become \n, \t, \r or \x1f. More than `limit` bytes are cut
-// at a code point and end in "… (1234 bytes)".
+// Returns `text` with U+FFFD in place of every byte that is not part of valid UTF-8.
+[[nodiscard]] std::string repaired_utf8(std::string_view text);
+
+// The escape of a control: \n, \t, \r or \u001b. JSON reads it as that control.
+[[nodiscard]] std::string control_escape(char32_t control);
+// The escape of a byte that is not part of valid UTF-8: \xff.
+[[nodiscard]] std::string byte_escape(char byte);
+
+// `text` as one printable line: controls and invalid bytes are escaped. More than `limit` bytes are cut at a code point
+// and end in "… (1234 bytes)".
 [[nodiscard]] std::string printable(std::string_view text, std::size_t limit);
 
 }  // namespace perdure::detail

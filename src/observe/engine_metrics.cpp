@@ -51,6 +51,7 @@ constexpr std::array kAll{
     kProviderOperationDuration,
     kProviderErrors,
     kProviderBatchSize,
+    kStoreAvailable,
     kActiveOrchestrations,
     kOrchestratorQueueDepth,
     kWorkerQueueDepth,

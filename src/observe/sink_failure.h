@@ -16,7 +16,8 @@ void contain_sink_failure(SinkKind kind, const Call& call) noexcept {
   try {
     call();
   } catch (const std::exception& error) {
-    report_sink_failure(kind, error.what());
+    const char* reason = error.what();
+    report_sink_failure(kind, reason != nullptr ? reason : "an exception whose what() returns null");
   } catch (...) {
     report_sink_failure(kind, "an exception that is not a std::exception");
   }

@@ -10,17 +10,6 @@ namespace perdure::observe {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-constexpr std::string_view kHexDigits = "0123456789abcdef";
-
-// Every control lies below U+10000, so four digits and no surrogate pair.
-std::string control_escape(char32_t c) {
-  if (c == U'\n') return "\\n";
-  if (c == U'\r') return "\\r";
-  if (c == U'\t') return "\\t";
-  std::string escape = "\\u";
-  for (const unsigned shift : {12U, 8U, 4U, 0U}) escape += kHexDigits[(c >> shift) & 0xFU];
-  return escape;
-}
 
 enum class Escape { kNothing, kControls, kJson };
 
@@ -32,7 +21,7 @@ std::string escaped(std::string_view text, Escape what) {
     if (point.length == 0) {
       out += kReplacement;
     } else if (what != Escape::kNothing && detail::is_control(point.value)) {
-      out += control_escape(point.value);
+      out += detail::control_escape(point.value);
     } else {
       if (what == Escape::kJson && (point.value == U'"' || point.value == U'\\')) out += '\\';
       out += text.substr(0, point.length);

@@ -1,32 +1,67 @@
 #include <perdure/clock.h>
 
+#include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <fstream>
+#include <stdexcept>
 
 namespace perdure {
+
+// ---- SystemClock ---------------------------------------------------------------------------------------------------
 
 Timestamp SystemClock::now() const {
   return std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now());
 }
 
-void SystemClock::wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Timestamp deadline) {
-  // Relative and on the steady clock, because the wall clock may be set; bounded, because it may be set forward.
-  constexpr Milliseconds kLongest{60'000};
-  const Timestamp here = now();
-  if (deadline <= here) return;  // before the difference, which a time long past would make too large
-  const Milliseconds left = deadline - here;
-  changed.wait_for(lock, left < kLongest ? left : kLongest);
+Milliseconds SystemClock::steady() const {
+  timespec time{};
+#ifdef CLOCK_BOOTTIME
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+#else
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+#endif
+  return std::chrono::duration_cast<Milliseconds>(std::chrono::seconds(time.tv_sec) +
+                                                  std::chrono::nanoseconds(time.tv_nsec));
 }
+
+std::string SystemClock::steady_origin() const {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  return id;
+}
+
+void SystemClock::wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Milliseconds until) {
+  // Bounded, because the source may be set forward, and because the wait does not count time in which the machine
+  // sleeps.
+  constexpr Milliseconds kLongest{5'000};
+  const Milliseconds here = steady();
+  if (until <= here) return;
+  changed.wait_for(lock, std::min(until - here, kLongest));
+}
+
+// ---- ManualClock ---------------------------------------------------------------------------------------------------
 
 Timestamp ManualClock::now() const {
   const std::scoped_lock guard(mutex_);
   return now_;
 }
 
-void ManualClock::wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Timestamp deadline) {
+Milliseconds ManualClock::steady() const {
+  const std::scoped_lock guard(mutex_);
+  return steady_;
+}
+
+std::string ManualClock::steady_origin() const {
+  const std::scoped_lock guard(mutex_);
+  return "boot " + std::to_string(boots_);
+}
+
+void ManualClock::wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Milliseconds until) {
   const Waiter waiter{lock.mutex(), &changed};
   {
     const std::scoped_lock guard(mutex_);
-    if (now_ >= deadline) return;
+    if (steady_ >= until) return;
     waiters_.insert(waiter);
   }
   changed.wait(lock);
@@ -35,10 +70,26 @@ void ManualClock::wait_until(std::unique_lock<std::mutex>& lock, std::condition_
 }
 
 void ManualClock::advance(Milliseconds by) {
+  if (by.count() < 0) throw std::invalid_argument("time does not pass backwards; use ManualClock::step");
+  move(by, by);
+}
+
+void ManualClock::step(Milliseconds by) {
+  move(by, Milliseconds(0));
+}
+
+void ManualClock::reboot() {
+  const std::scoped_lock guard(mutex_);
+  ++boots_;
+  steady_ = Milliseconds(0);
+}
+
+void ManualClock::move(Milliseconds source, Milliseconds steady) {
   std::multiset<Waiter> waiters;
   {
     const std::scoped_lock guard(mutex_);
-    now_ += by;
+    now_ += source;
+    steady_ += steady;
     waiters = waiters_;
   }
   // A waiter holds its own mutex from its look at the clock until it sleeps: taking it here means none is missed.

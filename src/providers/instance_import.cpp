@@ -7,11 +7,16 @@
 #include <string>
 #include <string_view>
 
+#include "model/name_rule.h"
+#include "model/time_range.h"
+#include "model/utf8.h"
 #include "providers/commit_rules.h"
 
 namespace perdure {
 
 namespace {
+
+constexpr const char* kOtherTime = "has a time outside 1970 to 9999; correct it in the file";
 
 // Stores keep them signed.
 bool is_too_large(std::uint64_t number) {
@@ -26,6 +31,11 @@ std::optional<std::string> fault_of(const ExecutionCopy& execution, bool is_last
   if (is_too_large(info.execution_id) || is_too_large(execution.carried_forward) || has_large_turn) {
     return which + "has a number that no store writes";
   }
+  const bool has_other_time = std::any_of(execution.history.begin(), execution.history.end(),
+                                          [](const EventRecord& event) { return !is_within_range(event.time); });
+  if (has_other_time || !is_within_range(info.started_at) || !is_within_range(info.completed_at.value_or(kFirstTime))) {
+    return which + kOtherTime;
+  }
   const bool goes_on = info.status == ExecutionStatus::kRunning || info.status == ExecutionStatus::kContinuedAsNew;
   if (is_last && goes_on) return which + "has not ended; only ended instances can be copied";
   if (info.status == ExecutionStatus::kRunning) return which + "runs, although a later one has begun";
@@ -38,8 +48,12 @@ std::optional<std::string> fault_of(const ExecutionCopy& execution, bool is_last
 }
 
 std::optional<std::string> fault_of(const InstanceCopy& instance) {
-  if (instance.info.id.empty()) return "its id is empty";
+  if (auto problem = problem_with_name("an instance id", instance.info.id)) return problem;
+  if (auto problem = problem_with_name("an orchestration's name", instance.info.name)) return problem;
   if (is_too_large(instance.custom_status.version)) return "its custom status has a version that no store writes";
+  if (!is_within_range(instance.info.created_at) || !is_within_range(instance.info.updated_at)) {
+    return std::string("it ") + kOtherTime;
+  }
   if (instance.executions.empty()) return "it has no execution";
   ExecutionId before = 0;
   for (const ExecutionCopy& execution : instance.executions) {
@@ -59,6 +73,7 @@ std::optional<std::string> fault_of(const InstanceCopy& instance) {
   for (const KeyValue& value : instance.key_values) {
     if (key_before && value.key <= *key_before) return "its value '" + value.key + "' is not in order";
     key_before = value.key;
+    if (!is_within_range(value.updated_at)) return "its value '" + value.key + "' " + kOtherTime;
   }
   return std::nullopt;
 }
@@ -66,13 +81,15 @@ std::optional<std::string> fault_of(const InstanceCopy& instance) {
 }  // namespace
 
 std::optional<ProviderError> check_import(std::span<const InstanceCopy> instances) {
+  constexpr std::size_t kShownBytes = 100;
   std::set<std::string_view> ids;
   for (const InstanceCopy& instance : instances) {
     std::optional<std::string> fault = fault_of(instance);
     if (!fault && !ids.insert(instance.info.id).second) fault = "it is there twice";
     if (fault) {
-      return ProviderError{ProviderErrorKind::kInvalidArgument,
-                           "instance '" + instance.info.id + "' cannot be imported: " + *fault};
+      return ProviderError{
+          ProviderErrorKind::kInvalidArgument,
+          "instance '" + detail::printable(instance.info.id, kShownBytes) + "' cannot be imported: " + *fault};
     }
   }
   return std::nullopt;

@@ -32,8 +32,9 @@ struct InstanceCopy {
 
 class InstanceImport {
  public:
-  // All or none, in one transaction. kAlreadyExists if the store knows one of the ids, even from a message that waits
-  // for it; kInvalidArgument as check_import() says.
+  // All or none, in one transaction. kAlreadyExists if one of the ids has an instance or a queued start;
+  // kInvalidArgument as check_import() says. Messages that wait for one of the ids are discarded: a copy has ended, so
+  // nothing would read them.
   [[nodiscard]] virtual ProviderResult<void> import_instances(std::span<const InstanceCopy> instances) = 0;
 
  protected:

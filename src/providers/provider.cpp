@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <perdure/clock.h>
+
 namespace perdure {
 
 namespace {
@@ -21,6 +23,10 @@ ProviderResult<std::optional<Item>> first_item(ProviderResult<Batch> batch) {
 }
 
 }  // namespace
+
+Milliseconds Provider::steady() {
+  return SystemClock().steady();
+}
 
 ProviderResult<std::optional<OrchestrationItem>> Provider::fetch_orchestration_item(OrchestrationFetch fetch) {
   fetch.limit = 1;

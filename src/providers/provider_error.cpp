@@ -43,6 +43,11 @@ bool is_retryable(ProviderErrorKind kind) noexcept {
          kind == ProviderErrorKind::kUnavailable;
 }
 
+bool is_data_error(ProviderErrorKind kind) noexcept {
+  return kind == ProviderErrorKind::kInvalidArgument || kind == ProviderErrorKind::kAlreadyExists ||
+         kind == ProviderErrorKind::kDuplicateEvent;
+}
+
 std::string ProviderError::to_string() const {
   return std::string(perdure::to_string(kind_)) + ": " + message_;
 }

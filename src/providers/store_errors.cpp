@@ -18,6 +18,12 @@ ProviderError no_such_instance(const std::string& instance) {
   return {ProviderErrorKind::kNotFound, "there is no instance '" + instance + "'; check the id"};
 }
 
+ProviderError no_receiver(const std::string& instance) {
+  return {ProviderErrorKind::kNotFound,
+          "there is no instance '" + instance +
+              "'; check the id, start it first, or send with even_if_missing to have the message kept until it starts"};
+}
+
 ProviderError no_such_execution(const std::string& instance, ExecutionId execution) {
   return {ProviderErrorKind::kNotFound, "instance '" + instance + "' has no execution " + std::to_string(execution)};
 }
@@ -37,6 +43,11 @@ ProviderError is_a_child(const std::string& instance, const std::string& parent)
           "instance '" + instance + "' is a sub-orchestration of '" + parent + "'; delete the root of its tree"};
 }
 
+ProviderError is_awaited(const std::string& instance) {
+  return {ProviderErrorKind::kSubOrchestration,
+          "instance '" + instance + "' runs, and its parent waits for it; delete the root of its tree"};
+}
+
 ProviderError leaves_children(const std::string& parent) {
   return {ProviderErrorKind::kChildrenLeftBehind,
           "instance '" + parent + "' has children that are not listed; delete the whole tree"};
@@ -44,6 +55,18 @@ ProviderError leaves_children(const std::string& parent) {
 
 ProviderError damaged_node(const std::string& id) {
   return {ProviderErrorKind::kCorruptData, "what node '" + id + "' has announced is damaged; restart it, or remove it"};
+}
+
+ProviderError used_by_child(const HomeProcess& opened_by) {
+  return {
+      ProviderErrorKind::kUnsupported,
+      opened_by.complaint("the store was opened", "fork before the store is opened, or exec a program in the child")};
+}
+
+ProviderError no_thread_to_open(const std::string& store, const std::system_error& error) {
+  return {ProviderErrorKind::kUnavailable, "the store '" + store + "' cannot be opened: no thread can be made (" +
+                                               error.code().message() +
+                                               "); raise the limit of threads (ulimit -u, pids.max)"};
 }
 
 ProviderError refused_turn(const std::string& instance, const std::string& why) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <system_error>
 
 #include <perdure/provider_error.h>
 #include <perdure/records.h>
 #include <perdure/types.h>
+#include "providers/home_process.h"
 
 namespace perdure {
 
@@ -13,12 +15,20 @@ namespace perdure {
 [[nodiscard]] ProviderError lock_lost(const std::string& what);
 [[nodiscard]] ProviderError queued_already(const MessageRecord& activity);
 [[nodiscard]] ProviderError no_such_instance(const std::string& instance);
+// For a message with must_exist.
+[[nodiscard]] ProviderError no_receiver(const std::string& instance);
 [[nodiscard]] ProviderError no_such_execution(const std::string& instance, ExecutionId execution);
 [[nodiscard]] ProviderError exists_already(const std::string& instance);
 [[nodiscard]] ProviderError still_running(const std::string& instance);
 [[nodiscard]] ProviderError is_a_child(const std::string& instance, const std::string& parent);
+// The instance runs, and its parent would wait for it forever.
+[[nodiscard]] ProviderError is_awaited(const std::string& instance);
 [[nodiscard]] ProviderError leaves_children(const std::string& parent);
 [[nodiscard]] ProviderError damaged_node(const std::string& id);
+// After fork(): kUnsupported.
+[[nodiscard]] ProviderError used_by_child(const HomeProcess& opened_by);
+// kUnavailable.
+[[nodiscard]] ProviderError no_thread_to_open(const std::string& store, const std::system_error& error);
 // kInvalidArgument, about a turn of this instance.
 [[nodiscard]] ProviderError refused_turn(const std::string& instance, const std::string& why);
 

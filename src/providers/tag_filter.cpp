@@ -42,6 +42,12 @@ TagFilter TagFilter::none() {
   return filter;
 }
 
+TagFilter TagFilter::with(std::string tag) const {
+  TagFilter filter = *this;
+  if (!matches(tag)) filter.tags_.push_back(std::move(tag));
+  return filter;
+}
+
 bool TagFilter::matches(const std::optional<std::string>& tag) const noexcept {
   if (any_) return true;
   if (!tag) return untagged_;

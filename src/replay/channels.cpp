@@ -134,6 +134,17 @@ std::size_t MessageQueues::unread_count() const noexcept {
   return count;
 }
 
+std::size_t MessageQueues::unread_bytes() const noexcept {
+  const auto size = [](const Payload& data) { return data ? data->size() : 0; };
+  std::size_t bytes = 0;
+  for (const auto& [name, queue] : queues_) {
+    bytes += name.size() * (queue.messages.size() + queue.held.size());
+    for (const auto& message : queue.messages) bytes += size(message.data);
+    for (const auto& held : queue.held) bytes += size(held.slot->payload);
+  }
+  return bytes;
+}
+
 std::size_t MessageQueues::memory_bytes() const noexcept {
   std::size_t bytes = 0;
   for (const auto& [name, queue] : queues_) {

@@ -55,6 +55,8 @@ class MessageQueues {
   // What nobody has read, in order of arrival.
   [[nodiscard]] std::vector<CarriedMessage> unread() const;
   [[nodiscard]] std::size_t unread_count() const noexcept;
+  // Names and data of those.
+  [[nodiscard]] std::size_t unread_bytes() const noexcept;
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
 
  private:

@@ -6,7 +6,9 @@
 
 #include <perdure/detail/json_scalars.h>
 #include <perdure/error.h>
+#include "model/name_rule.h"
 #include "model/reserved_names.h"
+#include "model/utf8.h"
 #include "replay/retry_loop.h"
 
 namespace perdure {
@@ -26,11 +28,33 @@ std::uint64_t parse_recorded(const std::string& text) {
   return value;  // an inert instance records nothing, and 0 is as good as any
 }
 
+void check_instance_id(std::string_view id) {
+  if (const auto problem = problem_with_name("an instance id", id)) throw MisuseError(*problem);
+}
+
+// The engine's own activities do not pass here.
+void check_not_reserved(std::string_view what, std::string_view name) {
+  if (const auto problem = problem_with_reserved_name(what, name)) throw MisuseError(*problem);
+}
+
+// Keys are bytes. JSON has text only, so another key becomes the list of its bytes.
+std::string json_from_key(std::string_view key) {
+  if (!detail::find_invalid_utf8(key)) return detail::json_from_string(key);
+  std::string list;
+  for (const char byte : key) {
+    list += list.empty() ? "[" : ",";
+    list += std::to_string(static_cast<unsigned char>(byte));
+  }
+  return list + "]";
+}
+
 }  // namespace
 
 detail::SlotRef OrchestrationContext::schedule_activity_raw(std::string_view name, Payload input,
                                                             const ActivityOptions& options) {
   auto& running = core("schedule_activity");
+  check_not_reserved("an activity's name", name);
+  if (options.tag()) check_not_reserved("a tag", *options.tag());
   events::ActivityScheduled activity{std::string(name), std::move(input), options.session(), options.tag(),
                                      options.timeouts()};
   if (!options.retry()) return running.open(std::move(activity));
@@ -56,9 +80,7 @@ detail::SlotRef OrchestrationContext::dequeue(std::string_view queue) {
 
 detail::SlotRef OrchestrationContext::schedule_child(std::string_view name, Payload input,
                                                      const SubOrchestrationOptions& options) {
-  if (options.instance_id() && options.instance_id()->empty()) {
-    throw MisuseError("schedule_sub_orchestration of '" + std::string(name) + "': the instance id must not be empty");
-  }
+  if (options.instance_id() && options.instance_id()->empty()) check_instance_id(*options.instance_id());
   return core("schedule_sub_orchestration")
       .open(events::SubOrchestrationScheduled{std::string(name), options.instance_id().value_or(std::string()),
                                               std::move(input), options.version()});
@@ -66,9 +88,6 @@ detail::SlotRef OrchestrationContext::schedule_child(std::string_view name, Payl
 
 void OrchestrationContext::start_detached(std::string_view name, std::string_view instance_id, Payload input,
                                           const StartOptions& options) {
-  if (instance_id.empty()) {
-    throw MisuseError("schedule_orchestration of '" + std::string(name) + "': the instance id must not be empty");
-  }
   core("schedule_orchestration")
       .chain({std::string(name), std::string(instance_id), std::move(input), options.version()});
 }
@@ -114,7 +133,7 @@ Payload OrchestrationContext::get_kv(std::string_view key) const {
   return core("get_kv_value").key_value(std::string(key));
 }
 
-void OrchestrationContext::throw_kv_codec_error(std::string_view key, const char* reason) {
+void OrchestrationContext::throw_kv_codec_error(std::string_view key, const std::string& reason) {
   throw CodecError(Error(Error::Source::kCodec, std::string(key),
                          ApplicationError{ApplicationErrorKind::kOrchestrationFailed, reason, false}));
 }
@@ -146,8 +165,9 @@ std::size_t OrchestrationContext::prune_kv_values_updated_before(Timestamp time)
 }
 
 detail::SlotRef OrchestrationContext::read_foreign_kv(std::string_view instance_id, std::string_view key) {
+  check_instance_id(instance_id);
   std::string input =
-      R"({"instance":)" + detail::json_from_string(instance_id) + R"(,"key":)" + detail::json_from_string(key) + "}";
+      R"({"instance":)" + detail::json_from_string(instance_id) + R"(,"key":)" + json_from_key(key) + "}";
   return core("get_kv_value_from_instance")
       .open(events::ActivityScheduled{
           std::string(kReadKeyValueActivity), std::move(input), std::nullopt, std::nullopt, {}});

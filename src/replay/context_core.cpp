@@ -7,6 +7,7 @@
 #include <perdure/detail/promise.h>
 #include <perdure/error.h>
 #include <perdure/future.h>
+#include <perdure/orchestration.h>
 #include <perdure/task.h>
 
 namespace perdure::detail {
@@ -48,6 +49,15 @@ void throw_task_taken_twice() {
   throw MisuseError("a perdure::Task was awaited twice: its value was taken the first time");
 }
 
+void throw_task_without_value() {
+  throw MisuseError("a perdure::Task ended without a value; co_return one on every path of its function");
+}
+
+void throw_orchestration_without_value() {
+  throw MisuseError(
+      "the orchestration ended without an output; co_return one, or continue_as_new, on every path of its function");
+}
+
 void throw_task_moved_from() {
   throw MisuseError("a perdure::Task that has been moved from was awaited");
 }
@@ -65,7 +75,7 @@ Error slot_error(const Slot& slot) {
   return {source, slot.name, *slot.error};
 }
 
-Error codec_error(const Slot& slot, const char* reason) {
+Error codec_error(const Slot& slot, const std::string& reason) {
   return {Error::Source::kCodec, slot.name,
           ApplicationError{ApplicationErrorKind::kOrchestrationFailed, reason, false}};
 }

@@ -69,26 +69,23 @@ class Converter {
       if (accept(message, body.schedule_id, OperationKind::kActivity))
         append(events::ActivityCompleted{body.schedule_id, body.result});
     } else if constexpr (std::is_same_v<Body, messages::ActivityFailed>) {
-      if (!accept(message, body.schedule_id, OperationKind::kActivity)) return;
-      append(events::ActivityFailed{body.schedule_id, body.error, body.progress});
-      abort_unless_application(body.error);
+      if (accept(message, body.schedule_id, OperationKind::kActivity))
+        append(events::ActivityFailed{body.schedule_id, body.error, body.progress, body.attempts});
     } else if constexpr (std::is_same_v<Body, messages::TimerFired>) {
       if (accept(message, body.schedule_id, OperationKind::kTimer))
         append(events::TimerFired{body.schedule_id, body.fire_at});
     } else if constexpr (std::is_same_v<Body, messages::SubOrchestrationCompleted>) {
-      if (accept(message, body.schedule_id, OperationKind::kSubOrchestration))
+      if (accept_child(message, body.schedule_id, body.parent_incarnation))
         append(events::SubOrchestrationCompleted{body.schedule_id, body.result});
     } else if constexpr (std::is_same_v<Body, messages::SubOrchestrationFailed>) {
-      const EventId schedule_id = body.child ? open_child(*body.child) : body.schedule_id;
-      if (body.child && schedule_id == 0) return ignore(message, IgnoreReason::kDuplicate);
-      if (!body.child && !accept(message, schedule_id, OperationKind::kSubOrchestration)) return;
-      append(events::SubOrchestrationFailed{schedule_id, body.error});
-      abort_unless_application(body.error);
+      if (!accept_child(message, body.schedule_id, body.parent_incarnation)) return;
+      append(events::SubOrchestrationFailed{body.schedule_id, body.error});
     } else if constexpr (std::is_same_v<Body, messages::ExternalRaised>) {
       append(events::ExternalEvent{body.name, body.data});
     } else if constexpr (std::is_same_v<Body, messages::QueueMessage>) {
       append(events::QueueEventDelivered{body.queue, body.data});
     } else if constexpr (std::is_same_v<Body, messages::CancelInstance>) {
+      if (is_foreign(body, facts_.parent())) return ignore(message, IgnoreReason::kForeignLink);
       if (facts_.cancel_requested()) return ignore(message, IgnoreReason::kAlreadyCancelled);
       append(events::OrchestrationCancelRequested{body.reason});
     } else if constexpr (std::is_same_v<Body, messages::TerminateInstance>) {
@@ -122,12 +119,11 @@ class Converter {
     return false;
   }
 
-  // The operation that waits for this child; 0: none does any more.
-  [[nodiscard]] EventId open_child(const std::string& instance) const {
-    for (const auto& [schedule_id, child] : facts_.open_children()) {
-      if (child == instance) return schedule_id;
-    }
-    return 0;
+  // An instance that was deleted and started again has schedules with the same ids, but not the same children.
+  bool accept_child(const Message& message, EventId schedule_id, std::uint64_t incarnation) {
+    if (incarnation != request_.incarnation && !planted(PlantedFault::kOutcomeOfAnotherIncarnation))
+      return ignore(message, IgnoreReason::kForeignLink), false;
+    return accept(message, schedule_id, OperationKind::kSubOrchestration);
   }
 
   void append(EventBody body) {
@@ -142,10 +138,6 @@ class Converter {
     if (!result_.abort) {
       result_.abort = ConfigurationError{ConfigurationErrorKind::kNondeterminism, facts_.name(), std::move(text)};
     }
-  }
-  // Only application errors are for the code to see; the others end the execution.
-  void abort_unless_application(const ErrorDetails& error) {
-    if (!std::holds_alternative<ApplicationError>(error) && !result_.abort) result_.abort = error;
   }
 
   const IntakeRequest& request_;
@@ -180,7 +172,11 @@ std::optional<Message> refusal_of(const Message& start, const std::optional<Pare
                              "' is taken; choose another, or let the engine choose",
                          false};
   return Message{parent.instance, parent.execution_id, std::nullopt,
-                 messages::SubOrchestrationFailed{parent.schedule_id, std::move(error)}};
+                 messages::SubOrchestrationFailed{parent.schedule_id, std::move(error), parent.incarnation}};
+}
+
+bool is_foreign(const messages::CancelInstance& cancel, const std::optional<ParentLink>& own_parent) {
+  return cancel.parent && cancel.parent != own_parent && !planted(PlantedFault::kCancelIgnoresLink);
 }
 
 Intake take_in(const IntakeRequest& request, HistoryFacts& facts) {

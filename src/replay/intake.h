@@ -28,6 +28,7 @@ struct Intake {
 struct IntakeRequest {
   std::span<const Message> messages;
   ExecutionId execution = kFirstExecutionId;
+  std::uint64_t incarnation = 0;           // of the instance
   std::optional<SemanticVersion> version;  // resolved; for the event that starts the execution
   Timestamp now{};
 };
@@ -35,6 +36,9 @@ struct IntakeRequest {
 // What the parent of a child is told whose instance id is taken; nothing for a start without a parent, and for the very
 // start that the instance came from, which was delivered again.
 [[nodiscard]] std::optional<Message> refusal_of(const Message& start, const std::optional<ParentLink>& own_parent);
+
+// Whether a cancel is for another child than the one with this link. A client's cancel is for any instance of that id.
+[[nodiscard]] bool is_foreign(const messages::CancelInstance& cancel, const std::optional<ParentLink>& own_parent);
 
 // Converts the messages of a turn, in order, and records the events in `facts`.
 [[nodiscard]] Intake take_in(const IntakeRequest& request, HistoryFacts& facts);

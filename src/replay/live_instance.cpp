@@ -4,9 +4,10 @@
 #include <exception>
 #include <utility>
 
+#include <perdure/detail/thrown.h>
 #include "model/check.h"
+#include "model/error_text.h"
 #include "model/planted_fault.h"
-#include "replay/divergence.h"
 #include "replay/turn_scope.h"
 
 namespace perdure {
@@ -14,45 +15,6 @@ namespace perdure {
 using detail::OperationKind;
 using detail::Slot;
 using detail::SlotRef;
-
-namespace {
-
-// The last turn of an execution that ended without its code's say: the code did not run, or what it did was discarded,
-// or, in a cancelled turn, one cannot tell.
-bool ended_by_engine(std::span<const Event> turn) {
-  for (const Event& event : turn) {
-    const auto* failed = std::get_if<events::OrchestrationFailed>(&event.body);
-    if (!failed) continue;
-    const auto* error = std::get_if<ApplicationError>(&failed->error);
-    if (!error) return true;
-    return error->kind != ApplicationErrorKind::kOrchestrationFailed && error->kind != ApplicationErrorKind::kPanicked;
-  }
-  return false;
-}
-
-std::optional<EventId> dropped_source(const EventBody& body) {
-  return std::visit(
-      [](const auto& event) -> std::optional<EventId> {
-        if constexpr (requires { event.source, event.reason; }) {
-          if (event.reason == CancelReason::kDroppedFuture) return event.source;
-        }
-        return std::nullopt;
-      },
-      body);
-}
-
-std::string drop_text(EventId id) {
-  return "drop of the future of event " + std::to_string(id);
-}
-
-std::string describe_end(const std::variant<Payload, ApplicationError>& result) {
-  if (const auto* error = std::get_if<ApplicationError>(&result)) {
-    return summarize(events::OrchestrationFailed{*error});
-  }
-  return summarize(events::OrchestrationCompleted{std::get<Payload>(result)});
-}
-
-}  // namespace
 
 // Around every call into the user's code. What a determinism guard refused in it is as final as a divergence.
 class LiveInstance::UserCode {
@@ -95,93 +57,6 @@ void LiveInstance::destroy_code() noexcept {
   for (const auto& slot : adopted_) slot->driver.reset();
 }
 
-// ---- replay --------------------------------------------------------------------------------------------------------
-
-void LiveInstance::replay(std::span<const Event> events) {
-  if (failure()) return;
-  // The facts of the whole history first: they are needed to end an execution whose code stops fitting half-way.
-  for (const Event& event : events) {
-    if (const auto problem = facts_.problem_with(event)) {
-      facts_.stop_at_damage(events.back());
-      return die(ConfigurationError{ConfigurationErrorKind::kCorruptHistory, identity_.instance, *problem});
-    }
-    facts_.record(event);
-  }
-  const Running running(*this);
-  replaying_ = true;
-  for (std::size_t first = 0; first < events.size() && !failure();) {
-    std::size_t last = first;
-    while (last < events.size() && events[last].turn == events[first].turn) ++last;
-    replay_turn(events.subspan(first, last - first));
-    first = last;
-  }
-  replaying_ = false;
-  recorded_ = {};
-}
-
-void LiveInstance::replay_turn(std::span<const Event> turn) {
-  if (ended_by_engine(turn)) return;
-  recorded_ = turn;
-  next_recorded_ = 0;
-  now_ = turn.front().time;
-  bool terminal = false;
-  for (std::size_t i = 0; i < turn.size() && !failure(); ++i) {
-    switch (classify(turn[i].body)) {
-      case EventClass::kInput:
-        apply(turn[i]);
-        break;
-      case EventClass::kDecision:
-        if (i >= next_recorded_)
-          diverge("a recorded decision was not repeated", i, summarize(turn[i].body), std::nullopt);
-        break;
-      case EventClass::kBreadcrumb:
-        if (const auto source = dropped_source(turn[i].body); source && std::erase(dropped_, *source) == 0) {
-          diverge("a recorded drop of a future was not repeated", i, drop_text(*source), std::nullopt);
-        }
-        break;
-      case EventClass::kTerminal:
-        terminal = true;
-        check_terminal(turn[i].body, i);
-        break;
-    }
-  }
-  if (!failure()) check_end_of_recorded_turn(turn, terminal);
-}
-
-void LiveInstance::check_end_of_recorded_turn(std::span<const Event> turn, bool terminal) {
-  if (!dropped_.empty()) {
-    const auto first = *std::min_element(dropped_.begin(), dropped_.end());
-    return diverge("the code dropped a future that history kept", turn.size(), std::nullopt, drop_text(first));
-  }
-  if (terminal) return;
-  if (finished()) {
-    diverge("the code finished where history goes on", turn.size(), std::nullopt, describe_end(finished()->result));
-  } else if (const auto* next = continued()) {
-    diverge("the code continued as new where history goes on", turn.size(), std::nullopt,
-            summarize(events::OrchestrationContinuedAsNew{next->input, next->version}));
-  }
-}
-
-// A stored end must be the end that the code comes to.
-void LiveInstance::check_terminal(const EventBody& body, std::size_t position) {
-  bool same = false;
-  if (const auto* completed = std::get_if<events::OrchestrationCompleted>(&body)) {
-    const auto* output = finished() ? std::get_if<Payload>(&finished()->result) : nullptr;
-    same = output && *output == completed->output;
-  } else if (const auto* next = std::get_if<events::OrchestrationContinuedAsNew>(&body)) {
-    same = continued() && continued()->input == next->input;
-  } else if (const auto* failed = std::get_if<events::OrchestrationFailed>(&body)) {
-    const auto* recorded = std::get_if<ApplicationError>(&failed->error);
-    const auto* error = finished_with_error();
-    same = recorded && error && *error == *recorded;
-  }
-  if (same) return;
-  std::optional<std::string> done;
-  if (finished()) done = describe_end(finished()->result);
-  if (const auto* next = continued()) done = summarize(events::OrchestrationContinuedAsNew{next->input, next->version});
-  diverge("the code did not end as recorded", position, summarize(body), done ? done : "the code is still waiting");
-}
-
 // ---- a live turn ---------------------------------------------------------------------------------------------------
 
 TurnOutcome LiveInstance::run_turn(const TurnRequest& request) {
@@ -194,7 +69,8 @@ TurnOutcome LiveInstance::run_turn(const TurnRequest& request) {
     }
     return outcome;
   }
-  Intake intake = take_in({request.messages, identity_.execution, identity_.version, request.now}, facts_);
+  Intake intake =
+      take_in({request.messages, identity_.execution, identity_.incarnation, identity_.version, request.now}, facts_);
   const bool without_code = failure() || intake.abort || intake.terminate;
   if (intake.inputs.empty() && (!facts_.started() || !without_code)) {
     TurnOutcome outcome;
@@ -205,12 +81,13 @@ TurnOutcome LiveInstance::run_turn(const TurnRequest& request) {
   now_ = request.now;
   entropy_ = request.entropy;
   draws_ = 0;
+  decided_bytes_ = 0;
   traces_ = request.traces;
   next_id_ = facts_.next_event_id();
   if (!without_code) {
     const Running running(*this);
     for (const Event& event : intake.inputs) {
-      if (failure()) break;
+      if (failure() || aborted()) break;
       apply(event);
     }
     check_limits_of_turn();
@@ -227,6 +104,7 @@ TurnEnd LiveInstance::end_of_turn(Intake intake) {
   end.verdict = verdict(intake);
   end.instance = identity_.instance;
   end.execution = identity_.execution;
+  end.incarnation = identity_.incarnation;
   end.now = now_;
   end.inputs = std::move(intake.inputs);
   end.ignored = std::move(intake.ignored);
@@ -236,12 +114,21 @@ TurnEnd LiveInstance::end_of_turn(Intake intake) {
   std::vector<Event> decisions = std::exchange(decisions_, {});
   std::vector<EventId> dropped = std::exchange(dropped_, {});
   if (failure()) return end;  // what a dead instance decided in this turn is discarded
+  const bool ends = !std::holds_alternative<verdicts::Continue>(end.verdict);
+  if (ends) {
+    end.open_waits = waits_.open();
+    end.open_dequeues = queues_.open();
+  }
+  if (aborted()) {  // the same, but its earlier decisions stand
+    const EventId first_discarded = decisions.empty() ? next_id_ : decisions.front().id;
+    std::erase_if(end.open_waits, [&](EventId id) { return id >= first_discarded; });
+    std::erase_if(end.open_dequeues, [&](EventId id) { return id >= first_discarded; });
+    return end;
+  }
   end.decisions = std::move(decisions);
   std::sort(dropped.begin(), dropped.end());
   end.dropped = std::move(dropped);
-  if (std::holds_alternative<verdicts::Continue>(end.verdict)) return end;
-  end.open_waits = waits_.open();
-  end.open_dequeues = queues_.open();
+  if (!ends) return end;
   operations_.for_each([&](const Slot& slot) {
     if (slot.detached) end.detached.push_back(slot.schedule_id);
   });
@@ -259,6 +146,7 @@ Verdict LiveInstance::verdict(const Intake& intake) const {
     return verdicts::Failed{ApplicationError{ApplicationErrorKind::kTerminated, *intake.terminate, false}};
   }
   if (intake.abort) return verdicts::Failed{*intake.abort};
+  if (const auto* error = aborted()) return verdicts::Failed{*error};
   const auto* error = finished_with_error();
   if (error && error->kind == ApplicationErrorKind::kPanicked) return verdicts::Failed{*error};
   if (facts_.cancel_requested()) {
@@ -274,10 +162,17 @@ Verdict LiveInstance::verdict(const Intake& intake) const {
 
 // What only the whole turn shows. An execution that has come to its end may end, however long it is.
 void LiveInstance::check_limits_of_turn() {
-  if (failure() || finished()) return;
+  if (failure() || aborted() || finished()) return;
   const std::size_t unread = queues_.unread_count();
   if (continued()) {
     // Too many to carry would mean to lose some.
+    const std::size_t bytes = queues_.unread_bytes();
+    if (bytes > limits_.max_carry_forward_bytes) {
+      return exceed_limit("continue_as_new would carry " + std::to_string(bytes) +
+                          " bytes of unread queue messages; the limit is " +
+                          std::to_string(limits_.max_carry_forward_bytes) +
+                          " (max_carry_forward_bytes): read the queue before continuing, or send less");
+    }
     if (unread <= limits_.max_carry_forward) return;
     return exceed_limit("continue_as_new would carry " + std::to_string(unread) +
                         " unread queue messages; the limit is " + std::to_string(limits_.max_carry_forward) +
@@ -304,13 +199,14 @@ void LiveInstance::apply(const Event& event) {
   if (const auto* e = std::get_if<events::ActivityCompleted>(&event.body)) {
     settle(e->source, e->result, nullptr);
   } else if (const auto* failed = std::get_if<events::ActivityFailed>(&event.body)) {
-    settle(failed->source, failed->progress, &failed->error);
+    if (const auto slot = operations_.find(failed->source)) slot->attempts = failed->attempts.value_or(1);
+    settle_failed(event, failed->source, failed->progress, failed->error);
   } else if (const auto* fired = std::get_if<events::TimerFired>(&event.body)) {
     settle(fired->source, std::nullopt, nullptr);
   } else if (const auto* child = std::get_if<events::SubOrchestrationCompleted>(&event.body)) {
     settle(child->source, child->result, nullptr);
   } else if (const auto* child_failed = std::get_if<events::SubOrchestrationFailed>(&event.body)) {
-    settle(child_failed->source, std::nullopt, &child_failed->error);
+    settle_failed(event, child_failed->source, std::nullopt, child_failed->error);
   } else if (const auto* raised = std::get_if<events::ExternalEvent>(&event.body)) {
     raise(event.id, *raised);
   } else if (const auto* message = std::get_if<events::QueueEventDelivered>(&event.body)) {
@@ -324,17 +220,41 @@ void LiveInstance::apply(const Event& event) {
 
 void LiveInstance::begin(const events::OrchestrationStarted& start) {
   custom_status_ = start.initial_custom_status;
+  count_given(start.input);
   const UserCode code(*this);
   try {
     root_ = (*handler_)(OrchestrationContext(*this), start.input);
     root_.start(*this);
   } catch (const std::exception& error) {
-    ending().finished = Finished{ApplicationError{
-        ApplicationErrorKind::kOrchestrationFailed,
-        "the input of orchestration '" + start.name + "' cannot be used: " + std::string(error.what()), false}};
+    finish_with_error(ApplicationErrorKind::kOrchestrationFailed,
+                      "the input of orchestration '" + start.name + "' cannot be used: " + detail::text_of(error));
   } catch (...) {
-    ending().finished = Finished{ApplicationError{ApplicationErrorKind::kPanicked, "orchestration panicked", false}};
+    finish_with_error(ApplicationErrorKind::kPanicked, "orchestration panicked");
   }
+}
+
+// Whether no code waits for the operation any more: its future was dropped or detached, or the code has ended.
+bool LiveInstance::given_up(EventId schedule_id) const {
+  if (planted(PlantedFault::kGivenUpErrorEnds)) return false;
+  const Slot* slot = operations_.find(schedule_id);
+  if (inert() || !slot || slot->detached) return true;
+  return std::any_of(adopted_.begin(), adopted_.end(),
+                     [&](const SlotRef& loop) { return !loop->completion.done() && loop->schedule_id == schedule_id; });
+}
+
+// The code sees only application errors. Any other error ends the execution, unless the code dropped or detached the
+// operation before: then nothing depends on it, and its outcome is only recorded.
+void LiveInstance::settle_failed(const Event& event, EventId schedule_id, const Payload& payload,
+                                 const ErrorDetails& error) {
+  if (std::holds_alternative<ApplicationError>(error) || given_up(schedule_id))
+    return settle(schedule_id, payload, &error);
+  if (!replaying_) {
+    ending().aborted = error;
+    return;
+  }
+  diverge("the code keeps an operation that it had given up when this was recorded",
+          static_cast<std::size_t>(&event - recorded_.data()), summarize(event.body),
+          "the future of event " + std::to_string(schedule_id) + " is neither dropped nor detached");
 }
 
 // An operation whose future was dropped has no slot any more; its outcome is history only.
@@ -342,7 +262,9 @@ void LiveInstance::settle(EventId schedule_id, const Payload& payload, const Err
   const SlotRef slot = operations_.take(schedule_id);
   if (!slot) return;
   slot->payload = payload;
+  count_given(payload);
   if (error) {
+    given_bytes_ += std::visit([](const auto& any) { return any.message.size(); }, *error);
     slot->failed = true;
     slot->error = std::make_unique<ErrorDetails>(*error);
   }
@@ -358,6 +280,7 @@ void LiveInstance::raise(EventId id, const events::ExternalEvent& event) {
   }
   operations_.take(slot->schedule_id);
   slot->payload = event.data;
+  count_given(event.data);
   slot->completion.complete(next_rank());
 }
 
@@ -384,10 +307,16 @@ void LiveInstance::finish() {
     ending().finished = Finished{std::move(output)};
   } catch (const std::exception& error) {
     if (superseded) return;
-    ending().finished = Finished{ApplicationError{ApplicationErrorKind::kOrchestrationFailed, error.what(), false}};
+    finish_with_error(ApplicationErrorKind::kOrchestrationFailed, detail::text_of(error));
   } catch (...) {
-    ending().finished = Finished{ApplicationError{ApplicationErrorKind::kPanicked, "orchestration panicked", false}};
+    finish_with_error(ApplicationErrorKind::kPanicked, "orchestration panicked");
   }
+}
+
+// Changes the text before it is compared with a recorded end, which was stored with the same changes.
+void LiveInstance::finish_with_error(ApplicationErrorKind kind, std::string message) {
+  ending().finished =
+      Finished{ApplicationError{kind, storable_error_text(std::move(message), limits_.max_payload_bytes), false}};
 }
 
 // ---- its end -------------------------------------------------------------------------------------------------------
@@ -395,6 +324,10 @@ void LiveInstance::finish() {
 const std::optional<ErrorDetails>& LiveInstance::failure() const noexcept {
   static const std::optional<ErrorDetails> kNone;
   return ending_ ? ending_->failure : kNone;
+}
+
+const ErrorDetails* LiveInstance::aborted() const noexcept {
+  return ending_ && ending_->aborted ? &*ending_->aborted : nullptr;
 }
 
 const LiveInstance::Finished* LiveInstance::finished() const noexcept {
@@ -420,21 +353,12 @@ void LiveInstance::die(ErrorDetails error) {
   if (!failure()) ending().failure = std::move(error);
 }
 
-void LiveInstance::diverge(const std::string& headline, std::size_t position,
-                           const std::optional<std::string>& recorded, const std::optional<std::string>& done) {
-  const std::string where = headline + " (instance '" + identity_.instance + "', execution " +
-                            std::to_string(identity_.execution) + ", orchestration '" + facts_.name() + "' " +
-                            identity_.version.to_string() + ", turn " + std::to_string(recorded_.front().turn) + ")";
-  die(ConfigurationError{ConfigurationErrorKind::kNondeterminism, facts_.name(),
-                         divergence_report(where, {recorded_, position}, recorded, done)});
-}
-
 std::size_t LiveInstance::memory_bytes() const noexcept {
   const std::size_t slots = (operations_.size() + adopted_.size()) * (sizeof(Slot) + sizeof(SlotRef) + sizeof(EventId));
   const auto frames = static_cast<std::size_t>(std::max<std::ptrdiff_t>(frame_bytes_, 0));
   std::size_t values = 0;
   for (const auto& [key, entry] : key_values_.entries()) values += sizeof(entry) + key.size() + entry.value.size();
-  return sizeof(*this) + slots + frames + values + facts_.memory_bytes() + queues_.memory_bytes();
+  return sizeof(*this) + slots + frames + values + facts_.memory_bytes() + queues_.memory_bytes() + given_bytes_;
 }
 
 }  // namespace perdure

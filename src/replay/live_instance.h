@@ -8,12 +8,14 @@
 //   running    construction                                            work       works
 //   finished   the code returned or threw                              inert      -
 //   continued  continue_as_new                                         inert      never resumes
+//   aborted    an operation ended with an error that is not the code's  inert      never resumes
 //   dead       divergence, misuse, a limit, a corrupt history          inert      never resumes
 //
 // Single-threaded: one thread at a time, and no thread, clock or store inside.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,7 +37,8 @@ namespace perdure {
 struct ExecutionIdentity {
   std::string instance;
   ExecutionId execution = kFirstExecutionId;
-  SemanticVersion version;  // of the handler
+  SemanticVersion version;        // of the handler
+  std::uint64_t incarnation = 0;  // of the instance: the id of the commit that created it
 };
 
 class LiveInstance final : private detail::ContextCore {
@@ -53,7 +56,8 @@ class LiveInstance final : private detail::ContextCore {
 
   [[nodiscard]] const HistoryFacts& facts() const noexcept { return facts_; }
   [[nodiscard]] const std::optional<ErrorDetails>& failure() const noexcept;
-  // An estimate of what it occupies: frames, slots, history facts.
+  // An estimate of what it occupies: frames, slots, history facts, and the encoded size of every value that the code
+  // was given, whether or not the code still has it. What the code allocates otherwise is not known.
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
   [[nodiscard]] const ExecutionIdentity& identity() const noexcept { return identity_; }
 
@@ -69,13 +73,17 @@ class LiveInstance final : private detail::ContextCore {
   // Why nothing has an effect any more. Apart from the instance, because most of its life it has none.
   struct Ending {
     std::optional<ErrorDetails> failure;
+    std::optional<ErrorDetails> aborted;  // by the outcome of an operation, which the code must not see
     std::optional<Finished> finished;
     std::optional<Continued> continued;
   };
+  [[nodiscard]] const ErrorDetails* aborted() const noexcept;
   [[nodiscard]] const Finished* finished() const noexcept;
   [[nodiscard]] const Continued* continued() const noexcept;
   [[nodiscard]] const ApplicationError* finished_with_error() const noexcept;
   [[nodiscard]] Ending& ending();
+  void count_given(const Payload& payload) noexcept { given_bytes_ += payload ? payload->size() : 0; }
+  void finish_with_error(ApplicationErrorKind kind, std::string message);
 
   // ---- detail::ContextCore: what the code calls (live_instance_calls.cpp) ------------------------------------------
   [[nodiscard]] bool inert() const noexcept override;
@@ -106,6 +114,9 @@ class LiveInstance final : private detail::ContextCore {
   const Event* decide(EventBody decision);
   const Event* claim_recorded(const EventBody& decision);
   const Event* add_new(EventBody decision);
+  // Throws MisuseError for a name that no store could hold.
+  void check_names(const EventBody& decision) const;
+  [[nodiscard]] std::size_t next_recorded_decision() const;
   [[nodiscard]] std::optional<std::string> limit_exceeded_by(const EventBody& decision) const;
   [[nodiscard]] bool payload_fits(const char* what, const Payload& payload);
   void exceed_limit(const std::string& what);
@@ -117,6 +128,8 @@ class LiveInstance final : private detail::ContextCore {
   void apply(const Event& event);
   void begin(const events::OrchestrationStarted& start);
   void settle(EventId schedule_id, const Payload& payload, const ErrorDetails* error);
+  void settle_failed(const Event& event, EventId schedule_id, const Payload& payload, const ErrorDetails& error);
+  [[nodiscard]] bool given_up(EventId schedule_id) const;
   void raise(EventId id, const events::ExternalEvent& event);
   void run_ready();
   void finish();
@@ -154,9 +167,11 @@ class LiveInstance final : private detail::ContextCore {
   std::size_t next_recorded_ = 0;    // replay: behind the last claimed decision
   EventId next_id_ = kFirstEventId;  // live: of the next decision
   std::vector<Event> decisions_;     // live
+  std::size_t decided_bytes_ = 0;    // live: of the names and payloads in them
   std::vector<EventId> dropped_;
   std::vector<IgnoredMessage> ignored_;
   std::size_t inert_calls_ = 0;
+  std::size_t given_bytes_ = 0;  // encoded inputs, results and messages that were given to the code
 
   detail::Root root_;  // last: destroyed first
 };

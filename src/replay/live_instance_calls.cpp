@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <perdure/error.h>
+#include "model/name_rule.h"
 #include "model/planted_fault.h"
 #include "replay/divergence.h"
 #include "replay/live_instance.h"
@@ -32,6 +33,47 @@ Operation operation_of(const EventBody& decision) {
   return {OperationKind::kTimer, "timer"};
 }
 
+// The bytes of the names and payloads of a decision.
+std::size_t bytes_of(const EventBody& decision) {
+  const auto size = [](const std::optional<std::string>& text) { return text ? text->size() : 0; };
+  if (const auto* activity = std::get_if<events::ActivityScheduled>(&decision)) {
+    return activity->name.size() + size(activity->input) + size(activity->session_id) + size(activity->tag) +
+           size(activity->progress);
+  }
+  if (const auto* wait = std::get_if<events::ExternalSubscribed>(&decision)) return wait->name.size();
+  if (const auto* dequeue = std::get_if<events::QueueSubscribed>(&decision)) return dequeue->queue.size();
+  if (const auto* child = std::get_if<events::SubOrchestrationScheduled>(&decision))
+    return child->name.size() + child->instance.size() + size(child->input);
+  if (const auto* start = std::get_if<events::OrchestrationChained>(&decision))
+    return start->name.size() + start->instance.size() + size(start->input);
+  if (const auto* status = std::get_if<events::CustomStatusUpdated>(&decision)) return size(status->status);
+  if (const auto* set = std::get_if<events::KeyValueSet>(&decision)) return set->key.size() + set->value.size();
+  return 0;
+}
+
+std::optional<std::string> problem_with_names_in(const EventBody& decision) {
+  std::optional<std::string> problem;
+  const auto check = [&problem](const char* what, const std::string& name) {
+    if (!problem) problem = problem_with_name(what, name);
+  };
+  if (const auto* activity = std::get_if<events::ActivityScheduled>(&decision)) {
+    check("an activity's name", activity->name);
+    if (activity->session_id) check("a session id", *activity->session_id);
+    if (activity->tag) check("a tag", *activity->tag);
+  } else if (const auto* wait = std::get_if<events::ExternalSubscribed>(&decision)) {
+    check("an event's name", wait->name);
+  } else if (const auto* dequeue = std::get_if<events::QueueSubscribed>(&decision)) {
+    check("a queue's name", dequeue->queue);
+  } else if (const auto* child = std::get_if<events::SubOrchestrationScheduled>(&decision)) {
+    check("an orchestration's name", child->name);
+    if (!child->instance.empty()) check("an instance id", child->instance);  // empty: the engine chooses one
+  } else if (const auto* start = std::get_if<events::OrchestrationChained>(&decision)) {
+    check("an orchestration's name", start->name);
+    check("an instance id", start->instance);
+  }
+  return problem;
+}
+
 }  // namespace
 
 bool LiveInstance::inert() const noexcept {
@@ -45,6 +87,7 @@ const Event* LiveInstance::decide(EventBody decision) {
     count_inert_call();
     return nullptr;
   }
+  check_names(decision);
   return replaying_ ? claim_recorded(decision) : add_new(std::move(decision));
 }
 
@@ -54,9 +97,26 @@ void LiveInstance::count_inert_call() {
     throw MisuseError("the orchestration goes on although it has ended");
 }
 
-const Event* LiveInstance::claim_recorded(const EventBody& decision) {
+// History wins: names that an engine without this rule recorded are repeated. The check applies live and on replay, so
+// that code which catches the error takes the same path again.
+void LiveInstance::check_names(const EventBody& decision) const {
+  const auto problem = problem_with_names_in(decision);
+  if (!problem) return;
+  if (replaying_) {
+    const std::size_t next = next_recorded_decision();
+    if (next < recorded_.size() && same_decision(recorded_[next].body, decision)) return;
+  }
+  throw MisuseError(*problem);
+}
+
+std::size_t LiveInstance::next_recorded_decision() const {
   std::size_t i = next_recorded_;
   while (i < recorded_.size() && classify(recorded_[i].body) != EventClass::kDecision) ++i;
+  return i;
+}
+
+const Event* LiveInstance::claim_recorded(const EventBody& decision) {
+  const std::size_t i = next_recorded_decision();
   if (i == recorded_.size()) {
     diverge("the code made a decision that is not in its history", i, std::nullopt, summarize(decision));
     return nullptr;
@@ -80,6 +140,7 @@ const Event* LiveInstance::add_new(EventBody decision) {
     exceed_limit(*exceeded);
     return nullptr;
   }
+  decided_bytes_ += bytes_of(decision);
   decisions_.push_back({next_id_++, facts_.last_turn(), now_, engine_version(), std::move(decision)});
   return &decisions_.back();
 }
@@ -99,6 +160,7 @@ SlotRef LiveInstance::open(EventBody decision) {
 void LiveInstance::deliver(const MessageQueues::Delivery& delivery) noexcept {
   if (!delivery.slot) return;
   operations_.take(delivery.slot->schedule_id);
+  count_given(delivery.slot->payload);
   delivery.slot->completion.complete({delivery.event, ++sequence_});
 }
 
@@ -175,6 +237,7 @@ class LimitCheck {
 std::optional<std::string> LiveInstance::limit_exceeded_by(const EventBody& decision) const {
   LimitCheck check(limits_);
   check.count("one turn", decisions_.size() + 1, limits_.max_actions_per_turn, "max_actions_per_turn", " actions");
+  check.count("one turn", decided_bytes_ + bytes_of(decision), limits_.max_turn_bytes, "max_turn_bytes", " bytes");
   if (const auto* activity = std::get_if<events::ActivityScheduled>(&decision)) {
     check.name("an activity's name", activity->name);
     check.name("a session id", activity->session_id);

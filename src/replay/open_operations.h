@@ -29,6 +29,13 @@ class OpenOperations {
     return slot;
   }
 
+  // Null when there is none of that id.
+  [[nodiscard]] detail::Slot* find(EventId id) const {
+    const auto found = std::lower_bound(entries_.begin(), entries_.end(), id,
+                                        [](const Entry& entry, EventId wanted) { return entry.id < wanted; });
+    return found == entries_.end() || found->id != id ? nullptr : found->slot.get();
+  }
+
   template <class Function>
   void for_each(Function&& function) const {
     for (const auto& entry : entries_) {

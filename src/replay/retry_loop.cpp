@@ -65,6 +65,8 @@ Task<void> retry(ContextCore* core, Slot* slot, events::ActivityScheduled activi
     slot->schedule_id = 0;
     if (attempted->payload && !planted(PlantedFault::kProgressLost))
       activity.progress = attempted->payload;  // one that nobody started has none of its own
+    const auto earlier = activity.earlier.value_or(EarlierAttempts{attempted->schedule_id, 0});
+    activity.earlier = EarlierAttempts{earlier.first, earlier.count + attempted->attempts};
     const Milliseconds delay = policy.backoff().delay_after(attempt);
     ctx.trace_warn("activity '" + activity.name + "' failed in attempt " + std::to_string(attempt) + " of " +
                    std::to_string(policy.max_attempts()) + ", next attempt in " + std::to_string(delay.count()) +

@@ -12,6 +12,8 @@ std::string_view to_string(IgnoreReason reason) noexcept {
       return "the execution has started already";
     case IgnoreReason::kAlreadyCancelled:
       return "cancellation was requested already";
+    case IgnoreReason::kForeignLink:
+      return "it is from or for another parent, or another incarnation of it";
     case IgnoreReason::kExecutionEnded:
       return "the execution has ended";
     case IgnoreReason::kNotStarted:

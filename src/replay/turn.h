@@ -45,6 +45,7 @@ enum class IgnoreReason : std::uint8_t {
   kDuplicate,         // the operation has its outcome already
   kAlreadyStarted,    // a second start
   kAlreadyCancelled,  // a second cancel request
+  kForeignLink,       // from or for another parent, or another incarnation of it
   kExecutionEnded,    // the execution is terminal
   kNotStarted,        // neither a history nor a start
   kNotForOrchestrations,

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include <perdure/version.h>
 #include "model/check.h"
+#include "model/error_text.h"
 #include "model/planted_fault.h"
 
 namespace perdure {
@@ -110,8 +112,11 @@ class Closing {
   }
   void cancel_child(EventId id, const std::string& child, std::string_view reason) {
     if (!scheduled_before_this_turn(id)) return;
-    cancels_.push_back({child, std::nullopt, std::nullopt, messages::CancelInstance{std::string(reason)}});
+    cancels_.push_back({child, std::nullopt, std::nullopt, messages::CancelInstance{std::string(reason), link_of(id)}});
   }
+
+  // The link to the child that this event scheduled.
+  [[nodiscard]] ParentLink link_of(EventId id) const { return {end_.instance, end_.execution, id, end_.incarnation}; }
 
   // ---- the messages of decisions ---------------------------------------------------------------------------------
 
@@ -159,13 +164,17 @@ class Closing {
                                       activity.timeouts,
                                       facts_.name(),
                                       facts_.version(),
-                                      activity.progress};
+                                      activity.progress,
+                                      activity.earlier,
+                                      incarnation()};
     out_.activities.push_back({end_.instance, end_.execution, std::nullopt, std::move(execute)});
+  }
+  [[nodiscard]] std::optional<std::uint64_t> incarnation() const {
+    return end_.incarnation == 0 ? std::nullopt : std::optional(end_.incarnation);
   }
   void send_child(EventId id, const events::SubOrchestrationScheduled& child) {
     out_.messages.push_back({child.instance, std::nullopt, std::nullopt,
-                             messages::StartOrchestration{child.name, child.version, child.input,
-                                                          ParentLink{end_.instance, end_.execution, id}}});
+                             messages::StartOrchestration{child.name, child.version, child.input, link_of(id)}});
   }
   void send_chained(const events::OrchestrationChained& start) {
     out_.messages.push_back({start.instance, std::nullopt, std::nullopt,
@@ -202,13 +211,18 @@ class Closing {
   void end_with(verdicts::Continue&) {}
   void end_with(verdicts::Completed& completed) {
     out_.output = completed.output;
-    if (facts_.parent())
-      tell_parent(messages::SubOrchestrationCompleted{facts_.parent()->schedule_id, completed.output});
+    if (const auto& parent = facts_.parent()) {
+      tell_parent(messages::SubOrchestrationCompleted{parent->schedule_id, completed.output, parent->incarnation});
+    }
     append(events::OrchestrationCompleted{std::move(completed.output)});
   }
   void end_with(verdicts::Failed& failed) {
+    // Its length is bounded where the code failed; errors of the engine are short.
+    failed.error = with_storable_text(std::move(failed.error), std::string::npos);
     out_.error = failed.error;
-    if (facts_.parent()) tell_parent(messages::SubOrchestrationFailed{facts_.parent()->schedule_id, failed.error});
+    if (const auto& parent = facts_.parent()) {
+      tell_parent(messages::SubOrchestrationFailed{parent->schedule_id, failed.error, parent->incarnation});
+    }
     append(events::OrchestrationFailed{std::move(failed.error)});
   }
   void end_with(verdicts::ContinuedAsNew& next) {
@@ -268,11 +282,13 @@ TurnOutcome close_turn(TurnEnd end, HistoryFacts& facts) {
 
 TurnOutcome end_without_code(const EndWithoutCode& request, HistoryFacts& facts) {
   const auto start = find_start(request.messages);
-  Intake intake =
-      take_in({request.messages, request.execution, start ? start->version : std::nullopt, request.now}, facts);
+  Intake intake = take_in(
+      {request.messages, request.execution, request.incarnation, start ? start->version : std::nullopt, request.now},
+      facts);
   TurnEnd end;
   end.instance = request.instance;
   end.execution = request.execution;
+  end.incarnation = request.incarnation;
   end.now = request.now;
   end.verdict = verdicts::Failed{request.error};
   end.inputs = std::move(intake.inputs);

@@ -1,6 +1,7 @@
 // The second half of a turn: what it decided becomes events, messages and cancellations, ready to be committed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -35,6 +36,7 @@ using Verdict = std::variant<verdicts::Continue, verdicts::Completed, verdicts::
 struct TurnEnd {
   std::string instance;
   ExecutionId execution = kFirstExecutionId;
+  std::uint64_t incarnation = 0;  // of the instance
   Timestamp now{};
   Verdict verdict;
   std::vector<Event> inputs;           // recorded in the facts already
@@ -55,6 +57,7 @@ struct TurnEnd {
 struct EndWithoutCode {
   std::string instance;
   ExecutionId execution = kFirstExecutionId;
+  std::uint64_t incarnation = 0;  // of the instance
   Timestamp now{};
   std::vector<Message> messages;
   ErrorDetails error;

@@ -42,13 +42,19 @@ std::optional<NotRegistered> wanted(const OpenRequest& request) {
 InProcessTurnExecutor::InProcessTurnExecutor(HandlerResolver resolve, Limits limits)
     : resolve_(std::move(resolve)), limits_(limits) {}
 
+std::optional<NotRegistered> InProcessTurnExecutor::missing_code(const OpenRequest& request) const {
+  auto code = wanted(request);
+  if (!code || resolve_(code->name, code->version)) return std::nullopt;
+  return code;
+}
+
 OpenResult InProcessTurnExecutor::open(OpenRequest request) {
   auto code = wanted(request);
   if (!code) return NothingToRun{};
   auto resolved = resolve_(code->name, code->version);
   if (!resolved) return std::move(*code);
   auto execution = std::make_unique<InProcessExecution>(
-      ExecutionIdentity{std::move(request.instance), request.execution, resolved->version},
+      ExecutionIdentity{std::move(request.instance), request.execution, resolved->version, request.incarnation},
       std::move(resolved->handler), std::move(request.key_values), limits_);
   execution->catch_up(request.history);
   return std::unique_ptr<OpenExecution>(std::move(execution));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,6 +43,7 @@ class OpenExecution {
 struct OpenRequest {
   std::string instance;
   ExecutionId execution = kFirstExecutionId;
+  std::uint64_t incarnation = 0;      // of the instance
   std::span<const Event> history;     // empty: the execution begins
   std::span<const Message> messages;  // where its start is looked for if it begins; they are not consumed
   KeyValueSnapshot key_values;        // as of the end of the previous execution
@@ -62,6 +64,8 @@ class TurnExecutor {
   virtual ~TurnExecutor() = default;
   // Rebuilds the execution from its history, or prepares a new one. History decides name and version when there is one.
   [[nodiscard]] virtual OpenResult open(OpenRequest request) = 0;
+  // Returns the code that open() would not find. Returns std::nullopt if it would find it, or cannot tell.
+  [[nodiscard]] virtual std::optional<NotRegistered> missing_code(const OpenRequest&) const { return std::nullopt; }
 
  protected:
   TurnExecutor() = default;
@@ -78,6 +82,7 @@ class InProcessTurnExecutor final : public TurnExecutor {
  public:
   explicit InProcessTurnExecutor(HandlerResolver resolve, Limits limits = {});
   [[nodiscard]] OpenResult open(OpenRequest request) override;
+  [[nodiscard]] std::optional<NotRegistered> missing_code(const OpenRequest& request) const override;
 
  private:
   HandlerResolver resolve_;

@@ -7,6 +7,8 @@
 
 #include <perdure/activity_handler.h>
 #include <perdure/client.h>
+#include "model/idempotency_key.h"
+#include "model/planted_fault.h"
 
 namespace perdure {
 
@@ -38,6 +40,15 @@ bool ActivityCall::end(ActivityOutcome outcome) noexcept {
   return true;
 }
 
+void ActivityCall::abandon() noexcept {
+  Reports reports;
+  {
+    const std::lock_guard lock(state_->mutex);
+    std::swap(reports, state_->reports);
+  }
+  if (reports.abandoned) reports.abandoned();
+}
+
 void ActivityCall::heartbeat(Payload details) {
   if (details && details->size() > about.max_payload_bytes) {
     throw std::length_error("the heartbeat details of activity '" + about.activity_name + "' have " +
@@ -61,20 +72,29 @@ ApplicationError activity_error_from_current_exception() noexcept {
   try {
     throw;
   } catch (const NonRetryableError& error) {
-    return {ApplicationErrorKind::kActivityFailed, error.what(), false};
+    return {ApplicationErrorKind::kActivityFailed, text_of(error), false};
   } catch (const std::exception& error) {
-    return {ApplicationErrorKind::kActivityFailed, error.what(), true};
+    return {ApplicationErrorKind::kActivityFailed, text_of(error), true};
   } catch (...) {
     return {ApplicationErrorKind::kActivityFailed, "the activity threw something that is not a std::exception", true};
   }
 }
 
-ApplicationError undecodable_activity_input(const std::string& activity, const std::exception& error) {
-  return {ApplicationErrorKind::kActivityFailed,
-          "the input of activity '" + activity + "' cannot be used: " + error.what(), false};
+ApplicationError undecodable_activity_input(const std::string& activity, const std::string& error) {
+  return {ApplicationErrorKind::kActivityFailed, "the input of activity '" + activity + "' cannot be used: " + error,
+          false};
 }
 
 }  // namespace detail
+
+std::string ActivityContext::idempotency_key() const {
+  const auto& about = call_->about;
+  return perdure::idempotency_key(
+      {.instance = about.instance_id,
+       .incarnation = about.incarnation,
+       .execution = about.execution_id,
+       .first_attempt = planted(PlantedFault::kRetryChangesKey) ? about.activity_id : about.first_attempt_id});
+}
 
 Client ActivityContext::client() const {
   return Client(call_->store);

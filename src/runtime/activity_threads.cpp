@@ -5,7 +5,12 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <utility>
+
+#include <perdure/activity_handler.h>
+#include <perdure/detail/thrown.h>
+#include "runtime/make_threads.h"
 
 namespace perdure::runtime {
 
@@ -28,7 +33,11 @@ struct ActivityThreads::Shared {
   std::size_t live = 0;
   bool closed = false;
 
+  // Called with the mutex locked. Throws std::system_error, and has changed nothing then.
+  static void add_thread(const std::shared_ptr<Shared>& self);
   static void run(const std::shared_ptr<Shared>& self);
+  // The thread of this run ends, by a forced unwind.
+  static void lose_thread(const std::shared_ptr<Shared>& self, RunId run);
   static void execute(const std::shared_ptr<Shared>& self, worker::Start start);
 };
 
@@ -38,7 +47,13 @@ ActivityThreads::ActivityThreads(std::size_t threads, std::shared_ptr<Provider> 
   shared_->store = std::move(store);
   shared_->logger = logger.with_target(log_target::kActivity);
   shared_->reports = std::move(reports);
-  for (std::size_t i = 0; i < threads; ++i) add_thread();
+  try {
+    const std::scoped_lock lock(shared_->mutex);
+    make_threads("activities", "worker_concurrency", threads, [this] { Shared::add_thread(shared_); });
+  } catch (...) {
+    close(std::chrono::steady_clock::now() + kEndOfIdleThreads);
+    throw;
+  }
 }
 
 ActivityThreads::~ActivityThreads() {
@@ -46,12 +61,9 @@ ActivityThreads::~ActivityThreads() {
 }
 
 // Detached, because no one can be sure to join a thread that runs user code; what it needs it owns.
-void ActivityThreads::add_thread() {
-  {
-    const std::scoped_lock lock(shared_->mutex);
-    ++shared_->live;
-  }
-  std::thread([self = shared_] { Shared::run(self); }).detach();
+void ActivityThreads::Shared::add_thread(const std::shared_ptr<Shared>& self) {
+  std::thread([self] { run(self); }).detach();
+  ++self->live;
 }
 
 void ActivityThreads::start(worker::Start start) {
@@ -75,13 +87,11 @@ void ActivityThreads::stop(RunId run) {
 }
 
 void ActivityThreads::replace_thread(RunId run) {
-  {
-    const std::scoped_lock lock(shared_->mutex);
-    // It may have returned meanwhile: then its thread is free already, or has gone on to another run.
-    if (!shared_->not_back.contains(run)) return;
-    shared_->replaced.insert(run);
-  }
-  add_thread();
+  const std::scoped_lock lock(shared_->mutex);
+  // It may have returned since: then its thread is free already, or runs another activity.
+  if (!shared_->not_back.contains(run)) return;
+  Shared::add_thread(shared_);
+  shared_->replaced.insert(run);
 }
 
 void ActivityThreads::close(std::chrono::steady_clock::time_point deadline) {
@@ -100,7 +110,12 @@ void ActivityThreads::Shared::run(const std::shared_ptr<Shared>& self) {
     self->waiting.pop_front();
     const RunId id = start.run;
     lock.unlock();
-    execute(self, std::move(start));
+    try {
+      execute(self, std::move(start));
+    } catch (detail::ForcedUnwind&) {
+      lose_thread(self, id);
+      throw;
+    }
     self->reports.returned(id);
     lock.lock();
     self->not_back.erase(id);
@@ -108,6 +123,21 @@ void ActivityThreads::Shared::run(const std::shared_ptr<Shared>& self) {
   }
   --self->live;
   self->ended.notify_all();
+}
+
+void ActivityThreads::Shared::lose_thread(const std::shared_ptr<Shared>& self, RunId run) {
+  try {
+    const std::scoped_lock lock(self->mutex);
+    self->not_back.erase(run);
+    --self->live;
+    self->ended.notify_all();
+    if (self->replaced.erase(run) == 0 && !self->closed) add_thread(self);
+  } catch (const std::system_error& error) {
+    self->logger.warn("the thread of an activity ended and cannot be replaced; its slot stays occupied",
+                      {{"error", error.what()}});
+    return;
+  }
+  self->reports.returned(run);
 }
 
 void ActivityThreads::Shared::execute(const std::shared_ptr<Shared>& self, worker::Start start) {
@@ -120,9 +150,17 @@ void ActivityThreads::Shared::execute(const std::shared_ptr<Shared>& self, worke
     self->reports.ended(id, std::move(outcome));
   };
   auto on_heartbeat = [self, id](Payload details) { self->reports.heartbeat(id, std::move(details)); };
+  auto on_abandon = [self, id] {
+    {
+      const std::scoped_lock lock(self->mutex);
+      self->calls.erase(id);
+    }
+    if (self->reports.abandoned) self->reports.abandoned(id);
+  };
   const auto call = std::make_shared<detail::ActivityCall>(
       std::move(start.about), self->store, self->logger,
-      detail::ActivityCall::Reports{.ended = std::move(on_end), .heartbeat = std::move(on_heartbeat)});
+      detail::ActivityCall::Reports{
+          .ended = std::move(on_end), .heartbeat = std::move(on_heartbeat), .abandoned = std::move(on_abandon)});
   bool stopped = false;
   {
     const std::scoped_lock lock(self->mutex);
@@ -135,7 +173,15 @@ void ActivityThreads::Shared::execute(const std::shared_ptr<Shared>& self, worke
     self->calls.erase(id);
     return;
   }
-  (*start.handler)(call, start.input);
+  // Handlers of the registry contain what the user's function throws; others may not.
+  try {
+    (*start.handler)(call, start.input);
+  } catch (detail::ForcedUnwind&) {
+    call->abandon();
+    throw;
+  } catch (...) {
+    call->end(detail::activity_error_from_current_exception());
+  }
 }
 
 }  // namespace perdure::runtime

@@ -21,8 +21,10 @@ class ActivityThreads final : public worker::ActivityRunner {
     std::function<void(RunId, ActivityOutcome)> ended;
     std::function<void(RunId, Payload)> heartbeat;
     std::function<void(RunId)> returned;
+    std::function<void(RunId)> abandoned{};  // its thread ends; there will be no outcome
   };
 
+  // Throws std::system_error if a thread cannot be made; the others have ended then.
   ActivityThreads(std::size_t threads, std::shared_ptr<Provider> store, const Logger& logger, Reports reports);
   ActivityThreads(const ActivityThreads&) = delete;
   ActivityThreads& operator=(const ActivityThreads&) = delete;
@@ -37,7 +39,6 @@ class ActivityThreads final : public worker::ActivityRunner {
 
  private:
   struct Shared;
-  void add_thread();
 
   std::shared_ptr<Shared> shared_;  // with the threads, which may live longer
 };

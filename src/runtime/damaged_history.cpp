@@ -1,6 +1,6 @@
 #include "runtime/damaged_history.h"
 
-#include <map>
+#include <optional>
 #include <variant>
 
 #include "model/decode_error.h"
@@ -30,13 +30,7 @@ std::vector<Event> readable_front(const StoredHistory& history) {
   return events;
 }
 
-std::optional<ParentLink> recorded_parent(const StoredHistory& history) {
-  const auto first = history.events.empty() ? std::nullopt : readable(history.events.front());
-  const auto* started = first ? std::get_if<events::OrchestrationStarted>(&first->body) : nullptr;
-  return started ? started->parent : std::nullopt;
-}
-
-std::vector<std::string> open_children_from(const StoredHistory& history, EventId first) {
+std::map<EventId, std::string> open_children_from(const StoredHistory& history, EventId first) {
   std::map<EventId, std::string> open;
   for (const EventRecord& record : history.events) {
     if (record.event_id < first) continue;
@@ -52,10 +46,7 @@ std::vector<std::string> open_children_from(const StoredHistory& history, EventI
       open.erase(cancelled->source);
     }
   }
-  std::vector<std::string> children;
-  children.reserve(open.size());
-  for (auto& [id, child] : open) children.push_back(std::move(child));
-  return children;
+  return open;
 }
 
 }  // namespace perdure::runtime

@@ -17,6 +17,8 @@
 
 #include <perdure/clock.h>
 #include <perdure/provider.h>
+#include "runtime/clock_jumps.h"
+#include "runtime/make_threads.h"
 
 namespace perdure::runtime {
 
@@ -33,21 +35,33 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   // or nothing. `own_thread`: on one of these threads, not on that of a caller, who may hold locks of his own.
   using After = std::function<std::function<void()>(Dispatcher&, bool own_thread)>;
 
-  void start(std::size_t threads, Perform perform, After after = {}) {
+  // Makes the threads, which do nothing before release(). Throws std::system_error if one cannot be made; close() ends
+  // the others.
+  void make(std::size_t threads, Perform perform, After after = {}) {
     perform_ = std::move(perform);
     after_ = std::move(after);
     const std::scoped_lock lock(mutex_);
-    for (std::size_t i = 0; i < threads; ++i) {
-      ++live_;
+    threads_.reserve(threads);
+    make_threads("a dispatcher", "orchestration_concurrency", threads, [this] {
       threads_.emplace_back([self = this->shared_from_this()] { self->run(); });
-    }
+      ++live_;
+    });
+  }
+  void release() {
+    const std::scoped_lock lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+  }
+  void start(std::size_t threads, Perform perform, After after = {}) {
+    make(threads, std::move(perform), std::move(after));
+    release();
   }
 
   // Tells the dispatcher something, and lets a thread act on it if there is anything to do.
   template <class F>
   auto with(F&& f) {
     std::unique_lock lock(mutex_);
-    const Timestamp now = store_->now();
+    const Timestamp now = tick();
     if constexpr (std::is_void_v<decltype(f(dispatcher_, now))>) {
       std::forward<F>(f)(dispatcher_, now);
       collect(now);
@@ -109,8 +123,9 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
 
   void run() {
     std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return released_ || closed_; });
     while (!closed_) {
-      const Timestamp now = store_->now();
+      const Timestamp now = tick();
       if (requests_.empty()) {
         while (auto request = dispatcher_.next(now)) requests_.push_back(std::move(*request));
         answered_.notify_all();               // the time alone may have made it idle
@@ -126,6 +141,16 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
     answered_.notify_all();
   }
 
+  // The time of the store. A dispatcher that keeps durations is told if the clock was set forward.
+  Timestamp tick() {
+    const Milliseconds steady = store_->steady();
+    const Timestamp now = store_->now();
+    if constexpr (requires { dispatcher_.clock_jumped(Milliseconds()); }) {
+      if (const Milliseconds by = jumps_.seen(now, steady); by.count() > 0) dispatcher_.clock_jumped(by);
+    }
+    return now;
+  }
+
   void carry_out(std::unique_lock<std::mutex>& lock) {
     Request request = std::move(requests_.front());
     requests_.pop_front();
@@ -133,7 +158,7 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
     lock.unlock();
     Answer answer = perform_(std::move(request.body));
     lock.lock();
-    dispatcher_.answer(request.id, std::move(answer), store_->now());
+    dispatcher_.answer(request.id, std::move(answer), tick());
     answered_.notify_all();
     follow_up(lock, true);
   }
@@ -152,7 +177,7 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   void rest(std::unique_lock<std::mutex>& lock) {
     constexpr Milliseconds kLongest{3'600'000};
     // In this order: a clock that moves in between makes the rest too short, never too long.
-    const Timestamp here = clock_->now();
+    const Milliseconds here = clock_->steady();
     const Timestamp now = store_->now();
     const Timestamp wake_at = dispatcher_.wake_at();
     // Something is wanted since the last look: a place may have come free that another dispatcher had kept.
@@ -163,6 +188,7 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   }
 
   Dispatcher dispatcher_;
+  ClockJumps jumps_;
   std::shared_ptr<Provider> store_;
   std::shared_ptr<Clock> clock_;
   Perform perform_;
@@ -175,6 +201,7 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   std::vector<std::thread> threads_;
   std::size_t live_ = 0;
   std::multiset<Timestamp> resting_until_;  // of the threads that have nothing to do
+  bool released_ = false;
   bool closed_ = false;
 };
 

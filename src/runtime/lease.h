@@ -7,6 +7,7 @@
 #include <perdure/fetch.h>
 #include <perdure/types.h>
 #include "model/planted_fault.h"
+#include "providers/times.h"
 
 namespace perdure::runtime {
 
@@ -26,9 +27,14 @@ class Lease {
     until_ = until;
     renew_at_ = planted(PlantedFault::kRenewalAtTheEnd) ? until : until - timeout_ / 2;
   }
-  // The store could not be asked; there is time for some more tries before the lock ends.
-  void renew_failed(Timestamp now) noexcept { renew_at_ = now + std::max(timeout_ / 16, Milliseconds(1)); }
+  // The call failed. There is time for some more tries before the lock expires, and for none after that.
+  void renew_failed(Timestamp now) noexcept {
+    renew_at_ = now < until_ ? now + std::max(timeout_ / 16, Milliseconds(1)) : Timestamp::max();
+  }
   void lose() noexcept { lost_ = true; }
+  // The clock was set forward by this much. A lock lasts for a duration, so its end moves along. The lock is renewed at
+  // once, which shows whether the store still has it.
+  void clock_jumped(Milliseconds by) noexcept { until_ = shifted(until_, by); }
 
  private:
   LockToken token_;

@@ -56,15 +56,17 @@ Node make_node(const RuntimeOptions& options, const Capabilities& store, Registr
   auto resolve = [code](const std::string& name) { return code->activity(name); };
   auto places = std::make_shared<WorkPlaces>(
       work_fetch(options, id, filter), [code](const std::string& name) { return code->activity(name) != nullptr; });
-  OrchestrationDispatcher orchestrations(options, store, id, filter, ids, places);
+  auto health = std::make_shared<StoreHealth>(id, options);
+  OrchestrationDispatcher orchestrations(options, store, id, filter, ids, places, health);
   // An empty list would admit everything.
   if (options.fetch_only_registered && filter.orchestrations.empty()) orchestrations.drain();
   return {.id = id,
           .info = std::move(info),
           .code = code,
           .turns = std::move(turns),
+          .health = health,
           .orchestrations = std::move(orchestrations),
-          .activities = WorkerDispatcher(options, store, id, filter, std::move(resolve), std::move(places))};
+          .activities = WorkerDispatcher(options, store, id, filter, std::move(resolve), std::move(places), health)};
 }
 
 std::vector<KeptExecution> exchange_news(OrchestrationDispatcher& orchestrations, WorkerDispatcher& activities,

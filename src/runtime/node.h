@@ -20,6 +20,7 @@ struct Node {
   NodeInfo info;  // as the store is told
   std::shared_ptr<NodeCode> code;
   std::shared_ptr<TurnProcessor> turns;
+  std::shared_ptr<StoreHealth> health;  // both dispatchers share it
   OrchestrationDispatcher orchestrations;
   WorkerDispatcher activities;
 };

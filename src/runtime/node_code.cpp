@@ -1,7 +1,12 @@
 #include "runtime/node_code.h"
 
+#include <cstdint>
+#include <exception>
 #include <mutex>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -11,16 +16,31 @@ namespace perdure::runtime {
 
 namespace {
 
-// {"instance", "key"} -> the stored value, which is JSON already, or null.
+std::string key_from_json(const nlohmann::json& key) {
+  if (key.is_string()) return key.get<std::string>();
+  const auto bytes = key.get<std::vector<std::uint8_t>>();
+  return {bytes.begin(), bytes.end()};
+}
+
+// The dispatcher gives an activity of the engine back if its failure may pass.
+ApplicationError failed(std::string message, bool may_pass) {
+  return {ApplicationErrorKind::kActivityFailed, std::move(message), may_pass};
+}
+
+// {"instance", "key"} -> the stored value, whatever its bytes are, or an absent payload.
 void read_key_value(const std::shared_ptr<detail::ActivityCall>& call, const Payload& input) {
   try {
     const auto wanted = nlohmann::json::parse(input.value_or(""));
-    auto value =
-        call->store->read_key_value(wanted.at("instance").get<std::string>(), wanted.at("key").get<std::string>());
-    if (!value) throw std::runtime_error(value.error().to_string());
-    call->end(Payload(value->value_or("null")));
-  } catch (...) {
-    call->end(detail::activity_error_from_current_exception());
+    auto value = call->store->read_key_value(wanted.at("instance").get<std::string>(), key_from_json(wanted.at("key")));
+    if (value) {
+      call->end(std::move(*value));
+    } else {
+      // Only a failure of the store is worth another try; corrupt data stays corrupt.
+      const bool later = !value.error().data_error() && value.error().kind() != ProviderErrorKind::kCorruptData;
+      call->end(failed(value.error().to_string(), later));
+    }
+  } catch (const std::exception& error) {
+    call->end(failed(error.what(), false));
   }
 }
 
@@ -42,6 +62,7 @@ std::shared_ptr<const ActivityHandler> NodeCode::activity(const std::string& nam
 
 void NodeCode::set_version_policy(std::string_view name, VersionPolicy policy) {
   const std::unique_lock lock(mutex_);
+  if (const auto problem = registry_.problem_with_policy(name, policy)) throw std::invalid_argument(*problem);
   registry_.set_version_policy(name, policy);
 }
 

@@ -22,6 +22,7 @@ class NodeCode {
   [[nodiscard]] std::optional<ResolvedOrchestration> orchestration(const std::string& name,
                                                                    const std::optional<SemanticVersion>& version) const;
   [[nodiscard]] std::shared_ptr<const ActivityHandler> activity(const std::string& name) const;
+  // Throws std::invalid_argument for an orchestration or version that is not registered.
   void set_version_policy(std::string_view name, VersionPolicy policy);
 
   // Ascending; empty for an unknown name.

@@ -1,4 +1,9 @@
-// How the orchestration dispatcher brings turns into the store.
+// How the orchestration dispatcher commits turns, and how it handles a store that fails or refuses a commit.
+//
+// A failure of the store does not count as an attempt: the same commit is repeated under its id, alone, while the lock
+// can be renewed, and an expired lock is abandoned uncounted. A failure is the instance's own if its commit, sent
+// alone, has a data error, or fails `max_attempts` times while the store takes commits of others.
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -10,15 +15,26 @@ namespace perdure::runtime {
 
 namespace {
 
-constexpr int kCommitRetries = 5;
-constexpr Milliseconds kFirstCommitRetry{10};  // doubling
+constexpr Milliseconds kRestAfterRefusedPoison{1'000};
 
 }  // namespace
 
-// One at a time: what becomes ready meanwhile makes up the next one, which is how commits gather under load.
+// One call at a time: turns that become ready during a call form the next batch, so commits gather under load. A commit
+// that failed is sent alone, and so is every commit until the store accepts one. Until then commits that have not
+// failed yet go first. Otherwise instances whose commits always fail would be the only probes and block all others.
 std::optional<orchestration::Request> OrchestrationDispatcher::commit(Timestamp now) {
-  if (committing_ || to_commit_.empty()) return std::nullopt;
-  std::vector<JobId> jobs = std::exchange(to_commit_, {});
+  if (committing_ || !gate_.is_open(now)) return std::nullopt;
+  std::vector<JobId> jobs;
+  if (gate_.probes() && !to_commit_.empty()) {
+    jobs.push_back(to_commit_.front());
+    to_commit_.erase(to_commit_.begin());
+  } else if (!to_commit_alone_.empty()) {
+    jobs.push_back(to_commit_alone_.front());
+    to_commit_alone_.pop_front();
+  } else {
+    jobs.swap(to_commit_);
+  }
+  if (jobs.empty()) return std::nullopt;
   auto commits = std::make_shared<std::vector<TurnCommit>>();
   commits->reserve(jobs.size());
   for (const JobId id : jobs) {
@@ -27,7 +43,7 @@ std::optional<orchestration::Request> OrchestrationDispatcher::commit(Timestamp 
     if (job.overtaken_by && moves_to_new_lock(job, commits->back())) {
       tell(LogLevel::kDebug, job, "a turn is committed under the lock that its instance was fetched with meanwhile");
     }
-    if (places_ && job.retries == 0) ask_for_fast_path(job, commits->back(), now);
+    if (places_ && job.repeats.failures() == 0) ask_for_fast_path(job, commits->back(), now);
   }
   committing_ = true;
   auto wanted = request(orchestration::Commit{commits}, std::move(jobs));
@@ -53,13 +69,22 @@ void OrchestrationDispatcher::turn_decided(JobId id, TurnDecision decision, Time
 void OrchestrationDispatcher::committed(Outstanding& request, std::vector<ProviderResult<CommitAnswer>> answers,
                                         Timestamp now) {
   committing_ = false;
+  const bool alone = request.jobs.size() == 1;
+  const auto taken = [](const ProviderResult<CommitAnswer>& each) { return static_cast<bool>(each); };
+  const auto failed = [](const ProviderResult<CommitAnswer>& each) {
+    return !each && each.error().kind() != ProviderErrorKind::kLockLost && !each.error().data_error();
+  };
+  if (std::any_of(answers.begin(), answers.end(), taken)) {
+    gate_.succeeded();
+  } else if (std::any_of(answers.begin(), answers.end(), failed)) {
+    gate_.failed(now);
+  }
+  // Failures first: an accepted commit of the same batch then shows that the store works.
   for (std::size_t i = 0; i < request.jobs.size(); ++i) {
-    const TurnCommit& commit = (*request.commits)[i];
-    if (answers[i]) {
-      commit_succeeded(request.jobs[i], commit, *answers[i], now);
-    } else {
-      commit_failed(request.jobs[i], commit, answers[i].error(), now);
-    }
+    if (!answers[i]) commit_failed(request.jobs[i], (*request.commits)[i], answers[i].error(), alone, now);
+  }
+  for (std::size_t i = 0; i < request.jobs.size(); ++i) {
+    if (answers[i]) commit_succeeded(request.jobs[i], (*request.commits)[i], *answers[i], now);
   }
   report_cache();
 }
@@ -67,6 +92,10 @@ void OrchestrationDispatcher::committed(Outstanding& request, std::vector<Provid
 void OrchestrationDispatcher::commit_succeeded(JobId id, const TurnCommit& commit, const CommitAnswer& answer,
                                                Timestamp now) {
   Job& job = jobs_.at(id);
+  health_->accepted();
+  const bool was_available = health_->is_available();
+  health_->succeeded(StoreCall::kStoreTurns, now);
+  if (!was_available && health_->is_available()) search_.resume();
   report_committed(job);
   for (const EventId activity : commit.cancelled_activities) {
     effects_.withdrawn.push_back({job.instance, commit.execution_id, activity});
@@ -79,21 +108,47 @@ void OrchestrationDispatcher::commit_succeeded(JobId id, const TurnCommit& commi
 
 // The commit id makes it safe to repeat a commit whose fate is unknown. Whatever else is wrong, the execution in memory
 // is not the one in the store any more.
-void OrchestrationDispatcher::commit_failed(JobId id, TurnCommit commit, const ProviderError& error, Timestamp now) {
+void OrchestrationDispatcher::commit_failed(JobId id, TurnCommit commit, const ProviderError& error, bool alone,
+                                            Timestamp now) {
   Job& job = jobs_.at(id);
-  if (error.retryable() && job.retries < kCommitRetries) {
-    to_commit_again_.emplace(now + kFirstCommitRetry * (1 << job.retries), id);
-    ++job.retries;
-    metrics_.add(metric::kStoreRetries, {{"operation", "ack_orchestration_item"}});
-    job.decision.action = std::move(commit);
-    return;
+  if (error.kind() == ProviderErrorKind::kLockLost) {
+    // The commit may have arrived after a fetch.
+    if (moves_to_new_lock(job, commit)) {
+      job.decision.action = std::move(commit);
+      to_commit_.push_back(id);
+      return;
+    }
+    drop_turn(job, commit, error);
+    // It may be the lock of a completed activity that is lost: then the instance's need not expire. One that expired
+    // while the store failed has cost an attempt, which is taken back unless another fetch has superseded the token.
+    const bool may_be_ours = job.store_failed || !commit.completed_work.empty();
+    if (!may_be_ours || job.overtaken_by) return finish(id, now);
+    return give_back_later(id, Milliseconds(0), true);
   }
-  // The commit may have come behind a fetch.
-  if (error.kind() == ProviderErrorKind::kLockLost && moves_to_new_lock(job, commit)) {
-    job.decision.action = std::move(commit);
-    to_commit_.push_back(id);
-    return;
+  if (!error.data_error()) {
+    store_failed(job, StoreCall::kStoreTurns, error, now);
+    job.repeats.failed(alone, health_->accepted_calls());
+    if (planted(PlantedFault::kStoreFailureCounts)) {
+      drop_turn(job, commit, error);
+      return give_back_later(id, Milliseconds(50), false);
+    }
+    if (!job.repeats.are_own(max_attempts_)) {
+      return repeat_commit(id, std::move(commit), now + job.repeats.delay());
+    }
+  } else if (!alone) {
+    return repeat_commit(id, std::move(commit), now);
   }
+  drop_turn(job, commit, error);
+  commit_refused(id, commit, error);
+}
+
+void OrchestrationDispatcher::repeat_commit(JobId id, TurnCommit commit, Timestamp at) {
+  metrics_.add(metric::kStoreRetries, {{"operation", "ack_orchestration_item"}});
+  jobs_.at(id).decision.action = std::move(commit);
+  to_commit_again_.emplace(at, id);
+}
+
+void OrchestrationDispatcher::drop_turn(Job& job, const TurnCommit& commit, const ProviderError& error) {
   report_lost(job, error, !commit.completed_work.empty());
   if (planted(PlantedFault::kFailedCommitKept) && job.decision.kept) {
     auto given_up = cache_.put(job.instance, *std::exchange(job.decision.kept, std::nullopt));
@@ -102,10 +157,88 @@ void OrchestrationDispatcher::commit_failed(JobId id, TurnCommit commit, const P
   give_up(std::exchange(job.decision.kept, std::nullopt));
   decline(job.completions);
   unreserve(job);
-  if (error.kind() != ProviderErrorKind::kLockLost) return give_back_later(id, kRestAfterFailedCommit, false);
-  // It may be the lock of a completed activity that is lost. Then nobody should have to wait for the instance's.
-  if (commit.completed_work.empty() || job.overtaken_by) return finish(id, now);
-  give_back_later(id, Milliseconds(0), true);
+}
+
+// The execution in memory may have caused the data error, so the node rebuilds it from the store and repeats the turn
+// until the attempts are used up. Without a turn to end, such as with messages for an ended instance, the item is
+// abandoned each time.
+void OrchestrationDispatcher::commit_refused(JobId id, const TurnCommit& commit, const ProviderError& error) {
+  const Job& job = jobs_.at(id);
+  const bool used_up = job.basis.attempt_count >= max_attempts_ || !error.data_error();
+  if (job.ends_as_poison || (used_up && !job.decision.report)) {
+    return give_back_later(id, kRestAfterRefusedPoison, false);
+  }
+  if (!used_up || job.overtaken_by || commit.token != job.lease.token()) {
+    return give_back_later(id, kRestAfterFailedCommit, false);
+  }
+  end_as_poison(id, error);
+}
+
+// Under the same lock: another node would not know the error of the store.
+void OrchestrationDispatcher::end_as_poison(JobId id, const ProviderError& error) {
+  Job& job = jobs_.at(id);
+  job.ends_as_poison = true;
+  job.phase = Phase::kQueued;
+  job.held = false;
+  job.repeats = {};
+  job.task = {};
+  job.task.item = job.basis;
+  job.task.item.token = job.lease.token();
+  job.task.item.messages = std::move(job.decision.messages);
+  job.task.now = job.decision.report->now;
+  job.task.entropy = ids_.entropy();
+  job.task.commit_id = ids_.number();
+  job.task.refusal = error.to_string();
+  job.decision = {};
+  (job.basis.last_event_id == 0 ? to_run_ : to_read_).push_back(id);
+}
+
+void OrchestrationDispatcher::read_failed(JobId id, const ProviderError& error, Timestamp now) {
+  Job& job = jobs_.at(id);
+  if (error.kind() == ProviderErrorKind::kLockLost) {
+    tell(LogLevel::kWarn, job, "a history cannot be read", {"error", error.to_string()});
+    metrics_.add(metric::kLocksLost, {{"kind", "orchestration"}});
+    if (!job.store_failed) return finish(id, now);
+    return give_back_later(id, Milliseconds(0), true);
+  }
+  if (job.repeats.failures() == 0) {
+    tell(LogLevel::kWarn, job, "a history cannot be read; the call is repeated", {"error", error.to_string()});
+  }
+  if (error.data_error()) {
+    job.repeats.refused();
+  } else {
+    store_failed(job, StoreCall::kStoreTurns, error, now);
+    job.repeats.failed(true, health_->accepted_calls());
+  }
+  if (draining_) return give_back_later(id, Milliseconds(0), true);
+  if (!job.repeats.are_own(max_attempts_)) {
+    to_read_again_.emplace(now + job.repeats.delay(), id);
+    return;
+  }
+  // It ends like one that cannot be decoded.
+  give_up(std::exchange(job.task.kept, std::nullopt));
+  job.ends_as_poison = true;
+  job.repeats = {};
+  job.task.refusal = error.to_string();
+  job.task.history = {};
+  job.task.history.error = error.to_string();
+  to_run_.push_back(id);
+}
+
+void OrchestrationDispatcher::store_failed(Job& job, StoreCall call, const ProviderError& error, Timestamp now) {
+  job.store_failed = true;
+  health_->failed(call, error, now);
+  if (!health_->is_available()) search_.hold_off(now);
+}
+
+bool OrchestrationDispatcher::repeats_anything() const noexcept {
+  return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second.repeats.failures() > 0; });
+}
+
+bool OrchestrationDispatcher::may_fetch(Timestamp now) const noexcept {
+  return std::none_of(jobs_.begin(), jobs_.end(), [now](const auto& entry) {
+    return entry.second.repeats.failures() > 0 && keeps_from_fetching(entry.second.lease.until(), now);
+  });
 }
 
 }  // namespace perdure::runtime

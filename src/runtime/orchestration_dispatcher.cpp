@@ -21,6 +21,14 @@ bool will_never_run(const OrchestrationItem& item) {
          item.metadata->status != ExecutionStatus::kContinuedAsNew;
 }
 
+template <class Jobs>
+void move_due(std::multimap<Timestamp, std::uint64_t>& later, Jobs& due, Timestamp now) {
+  while (!later.empty() && later.begin()->first <= now) {
+    due.push_back(later.begin()->second);
+    later.erase(later.begin());
+  }
+}
+
 OrchestrationItem without_contents(const OrchestrationItem& item) {
   return {.instance = item.instance,
           .token = item.token,
@@ -31,14 +39,16 @@ OrchestrationItem without_contents(const OrchestrationItem& item) {
           .execution_id = item.execution_id,
           .last_event_id = item.last_event_id,
           .messages = {},
-          .history = {}};
+          .history = {},
+          .continuation_missing = item.continuation_missing};
 }
 
 }  // namespace
 
 OrchestrationDispatcher::OrchestrationDispatcher(const RuntimeOptions& options, const Capabilities& store,
                                                  std::string owner, CapabilityFilter filter, RandomIds ids,
-                                                 std::shared_ptr<WorkPlaces> places)
+                                                 std::shared_ptr<WorkPlaces> places,
+                                                 std::shared_ptr<StoreHealth> health)
     : owner_(std::move(owner)),
       filter_(std::move(filter)),
       max_turns_(options.orchestration_concurrency),
@@ -49,6 +59,7 @@ OrchestrationDispatcher::OrchestrationDispatcher(const RuntimeOptions& options, 
       logger_(options.logger.with_target(log_target::kOrchestrationDispatcher)),
       metrics_(options.metrics),
       ids_(ids),
+      health_(health ? std::move(health) : std::make_shared<StoreHealth>(owner_, options)),
       search_(store.wake_ups, options.min_poll_interval),
       cache_(options.cached_executions, options.cached_bytes) {
   // A turn of a held instance needs its execution at hand: without a cache it would have to read the history first.
@@ -58,10 +69,10 @@ OrchestrationDispatcher::OrchestrationDispatcher(const RuntimeOptions& options, 
 // ---- what is to be done --------------------------------------------------------------------------------------------
 
 std::optional<orchestration::Request> OrchestrationDispatcher::next(Timestamp now) {
-  while (!to_commit_again_.empty() && to_commit_again_.begin()->first <= now) {
-    to_commit_.push_back(to_commit_again_.begin()->second);
-    to_commit_again_.erase(to_commit_again_.begin());
-  }
+  move_due(to_commit_again_, to_commit_alone_, now);
+  move_due(to_read_again_, to_read_, now);
+  move_due(to_give_back_again_, to_give_back_, now);
+  may_fetch_ = health_->is_available() || may_fetch(now);
   if (now >= lapse_at_) forget_lapsed_locks(now);
   join_or_run(now);
   // What frees locks comes before what takes them.
@@ -76,7 +87,10 @@ std::optional<orchestration::Request> OrchestrationDispatcher::next(Timestamp no
 Timestamp OrchestrationDispatcher::wake_at() const noexcept {
   Timestamp at = search_.wake_at(room(), suspects_ == 0);
   if (!renewing_) at = std::min(at, renew_at_);
-  if (!to_commit_again_.empty()) at = std::min(at, to_commit_again_.begin()->first);
+  if (!committing_ && (!to_commit_.empty() || !to_commit_alone_.empty())) at = std::min(at, gate_.opens_at());
+  for (const auto* later : {&to_commit_again_, &to_read_again_, &to_give_back_again_}) {
+    if (!later->empty()) at = std::min(at, later->begin()->first);
+  }
   return at;
 }
 
@@ -111,11 +125,8 @@ std::optional<orchestration::Request> OrchestrationDispatcher::give_back() {
   if (to_give_back_.empty()) return std::nullopt;
   orchestration::GiveBack given;
   std::vector<JobId> jobs;
-  for (auto& [id, abandon] : to_give_back_) {
-    jobs.push_back(id);
-    given.abandons.push_back(std::move(abandon));
-  }
-  to_give_back_.clear();
+  jobs.swap(to_give_back_);
+  for (const JobId id : jobs) given.abandons.push_back(jobs_.at(id).abandon);
   return request(std::move(given), std::move(jobs));
 }
 
@@ -194,7 +205,8 @@ void OrchestrationDispatcher::answer(RequestId id, orchestration::Answer answer,
 
 void OrchestrationDispatcher::fetched(ProviderResult<OrchestrationBatch> batch, Timestamp now) {
   if (!batch) {
-    const Milliseconds rest = search_.fetch_failed(batch.error(), now);
+    const Milliseconds rest = search_.fetch_failed(now);
+    health_->failed(StoreCall::kFetchInstances, batch.error(), now);
     metrics_.add(metric::kStoreBackoff, {{"kind", "orchestration"}});
     logger_.warn("instances cannot be fetched; trying again later", {{"worker_id", owner_},
                                                                      {"error", batch.error().to_string()},
@@ -205,11 +217,19 @@ void OrchestrationDispatcher::fetched(ProviderResult<OrchestrationBatch> batch, 
   const std::size_t items = batch->items.size();
   for (OrchestrationItem& item : batch->items) arrived(std::move(item), batch->now);
   search_.fetched(items, suspects_ > suspects_before);
+  health_->succeeded(StoreCall::kFetchInstances, now);
+  // With nothing to repeat and nothing fetched, no commit will show that the store works again.
+  if (items == 0 && !repeats_anything()) health_->succeeded(StoreCall::kStoreTurns, now);
+  if (health_->is_available()) {
+    search_.resume();
+  } else {
+    search_.hold_off(now);
+  }
 }
 
 void OrchestrationDispatcher::awaited(const ProviderResult<bool>& found, Timestamp now) {
   if (found) return search_.awaited();
-  const Milliseconds rest = search_.await_failed(found.error(), now);
+  const Milliseconds rest = search_.await_failed(now);
   metrics_.add(metric::kStoreBackoff, {{"kind", "orchestration"}});
   logger_.warn(
       "the store cannot be waited on; trying again later",
@@ -225,8 +245,7 @@ void OrchestrationDispatcher::take_on(OrchestrationItem item, Timestamp now, boo
           .task = {},
           .decision = {},
           .instance = item.instance,
-          .suspect = item.attempt_count > std::max(max_attempts_ / 2, 1U),
-          .retries = 0};
+          .suspect = item.attempt_count > std::max(max_attempts_ / 2, 1U)};
   renew_at_ = std::min(renew_at_, job.lease.renew_at());
   if (job.suspect) ++suspects_;
   auto kept = cache_.take(item.instance);
@@ -269,27 +288,39 @@ void OrchestrationDispatcher::history_read(JobId id, ProviderResult<StoredHistor
   }
   if (history) {
     job.task.history = std::move(*history);
+    job.repeats = {};
     if (draining_) return give_back_later(id, Milliseconds(0), true);
     to_run_.push_back(id);
     return;
   }
-  tell(LogLevel::kWarn, job, "a history cannot be read", {"error", history.error().to_string()});
-  if (history.error().kind() == ProviderErrorKind::kLockLost) {
-    metrics_.add(metric::kLocksLost, {{"kind", "orchestration"}});
-    return finish(id, now);
-  }
-  give_back_later(id, kRestAfterFailedCommit, history.error().retryable());
+  read_failed(id, history.error(), now);
 }
 
+// A refused abandon is repeated until the store takes it or the token is superseded: until then the attempt counts.
 void OrchestrationDispatcher::given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers,
                                          Timestamp now) {
   for (std::size_t i = 0; i < request.jobs.size(); ++i) {
-    // A lock that is gone needs no giving back.
-    if (!answers[i] && answers[i].error().kind() != ProviderErrorKind::kLockLost) {
-      tell(LogLevel::kWarn, jobs_.at(request.jobs[i]), "an instance could not be given back; its lock will expire",
-           {"error", answers[i].error().to_string()});
+    const JobId id = request.jobs[i];
+    Job& job = jobs_.at(id);
+    if (answers[i]) health_->succeeded(StoreCall::kLockInstances, now);
+    if (answers[i] || answers[i].error().kind() == ProviderErrorKind::kLockLost) {
+      finish(id, now);
+      continue;
     }
-    finish(request.jobs[i], now);
+    const ProviderError& error = answers[i].error();
+    if (error.data_error()) {
+      tell(LogLevel::kWarn, job, "an instance could not be abandoned; its lock will expire",
+           {"error", error.to_string()});
+      finish(id, now);
+      continue;
+    }
+    if (job.repeats.failures() == 0) {
+      tell(LogLevel::kWarn, job, "an instance could not be abandoned; the call is repeated",
+           {"error", error.to_string()});
+    }
+    store_failed(job, StoreCall::kLockInstances, error, now);
+    job.repeats.failed(false, health_->accepted_calls());
+    to_give_back_again_.emplace(now + job.repeats.delay(), id);
   }
 }
 
@@ -303,8 +334,10 @@ void OrchestrationDispatcher::renewed(const Outstanding& request, const std::vec
     if (lease.token() != request.tokens[i]) continue;  // fetched anew meanwhile
     if (answers[i]) {
       lease.renewed(*answers[i]);
+      health_->succeeded(StoreCall::kLockInstances, now);
       tell(LogLevel::kTrace, job->second, "a lock was renewed");
-    } else if (answers[i].error().retryable()) {
+    } else if (answers[i].error().kind() != ProviderErrorKind::kLockLost) {
+      store_failed(job->second, StoreCall::kLockInstances, answers[i].error(), now);
       lease.renew_failed(now);
     } else {
       lease.lose();  // its commit will say so
@@ -320,7 +353,9 @@ void OrchestrationDispatcher::give_back_later(JobId id, Milliseconds delay, bool
   give_up(std::exchange(job.task.kept, std::nullopt));
   job.overtaken_by.reset();
   job.phase = Phase::kGivenBack;
-  to_give_back_.emplace_back(id, Abandon{job.lease.token(), delay, ignore_attempt});
+  job.repeats = {};
+  job.abandon = {job.lease.token(), delay, ignore_attempt};
+  to_give_back_.push_back(id);
 }
 
 void OrchestrationDispatcher::give_up(std::optional<KeptExecution> kept) {
@@ -353,6 +388,7 @@ OrchestrationEffects OrchestrationDispatcher::take_effects() {
 void OrchestrationDispatcher::drain() {
   if (std::exchange(draining_, true)) return;
   search_.stop();
+  move_due(to_read_again_, to_read_, Timestamp::max());
   for (const JobId id : std::exchange(to_read_, {})) give_back_later(id, Milliseconds(0), true);
   for (const JobId id : std::exchange(to_run_, {})) give_back_later(id, Milliseconds(0), true);
   for (const JobId id : std::exchange(to_join_, {})) give_back_later(id, Milliseconds(0), true);

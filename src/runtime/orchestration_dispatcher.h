@@ -5,8 +5,12 @@
 //   fetched ─► [history is read] ─► turn runs ─┬─► committed ─► kept in the cache
 //                                              └─► given back
 //
-// Beside this path locks are renewed when half of their time is gone, commits whose answer was an error are repeated,
-// and a fetch or a wait for work goes on as long as there is room. Used by one thread at a time.
+// In parallel, locks are renewed when half of their time is gone, and a fetch or a wait for work is in progress as long
+// as there is capacity. Used by one thread at a time.
+//
+// A call that fails because of the store is repeated and does not count as an attempt. Until the store works again the
+// dispatcher fetches one instance at a time. A data error counts against the instance, which ends as poison after its
+// last attempt: orchestration_commits.cpp.
 //
 // The fast path: a commit claims activities for the worker of this node and keeps the lock while they run, so that
 // their completions lead to the next turn without the queue. Such an instance is held: it is locked, but nothing is
@@ -41,6 +45,8 @@
 #include "runtime/local_work.h"
 #include "runtime/orchestration_requests.h"
 #include "runtime/random_ids.h"
+#include "runtime/store_gate.h"
+#include "runtime/store_health_threads.h"
 #include "runtime/work_places.h"
 #include "runtime/work_search.h"
 
@@ -54,9 +60,10 @@ struct OrchestrationEffects : NewsForWorker {
 class OrchestrationDispatcher {
  public:
   // `owner` is this node to the store; `filter` is what it is able to run; `places` are those of the worker beside it,
-  // without which there is no fast path.
+  // without which there is no fast path; `health` is the node's. If null, the dispatcher has its own.
   OrchestrationDispatcher(const RuntimeOptions& options, const Capabilities& store, std::string owner,
-                          CapabilityFilter filter, RandomIds ids, std::shared_ptr<WorkPlaces> places = nullptr);
+                          CapabilityFilter filter, RandomIds ids, std::shared_ptr<WorkPlaces> places = nullptr,
+                          std::shared_ptr<StoreHealth> health = nullptr);
 
   // Nothing: only an answer, news, or the time of wake_at(), changes anything.
   [[nodiscard]] std::optional<orchestration::Request> next(Timestamp now);
@@ -96,7 +103,10 @@ class OrchestrationDispatcher {
     TurnDecision decision;  // from then on
     std::string instance;
     bool suspect = false;
-    int retries = 0;
+    Repeats repeats{};                                   // of its commit, or of the read of its history
+    bool store_failed = false;                           // a call for it failed, which may cost it its lock
+    bool ends_as_poison = false;                         // the store has refused its turn for good
+    Abandon abandon{};                                   // once it is abandoned
     OrchestrationItem basis{};                           // what the turn starts from, without messages and history
     std::chrono::steady_clock::time_point decided_at{};  // only if somebody counts
 
@@ -138,7 +148,11 @@ class OrchestrationDispatcher {
   [[nodiscard]] std::optional<orchestration::Request> read_history();
   [[nodiscard]] std::optional<orchestration::Request> look_for_work(Timestamp now);
   [[nodiscard]] OrchestrationFetch fetch_options() const;
-  [[nodiscard]] std::size_t room() const noexcept { return max_locked_ - std::min(max_locked_, jobs_.size()); }
+  // While the store is unavailable: for one item, as a probe.
+  [[nodiscard]] std::size_t room() const noexcept {
+    const std::size_t all = max_locked_ - std::min(max_locked_, jobs_.size());
+    return health_->is_available() ? all : std::min<std::size_t>(all, may_fetch_ ? 1 : 0);
+  }
 
   void fetched(ProviderResult<OrchestrationBatch> batch, Timestamp now);
   void awaited(const ProviderResult<bool>& found, Timestamp now);
@@ -150,7 +164,16 @@ class OrchestrationDispatcher {
 
   void take_on(OrchestrationItem item, Timestamp now, bool held = false);
   void commit_succeeded(JobId id, const TurnCommit& commit, const CommitAnswer& answer, Timestamp now);
-  void commit_failed(JobId id, TurnCommit commit, const ProviderError& error, Timestamp now);
+  void commit_failed(JobId id, TurnCommit commit, const ProviderError& error, bool alone, Timestamp now);
+  void repeat_commit(JobId id, TurnCommit commit, Timestamp at);
+  void drop_turn(Job& job, const TurnCommit& commit, const ProviderError& error);
+  void commit_refused(JobId id, const TurnCommit& commit, const ProviderError& error);
+  void end_as_poison(JobId id, const ProviderError& error);
+  void read_failed(JobId id, const ProviderError& error, Timestamp now);
+  void store_failed(Job& job, StoreCall call, const ProviderError& error, Timestamp now);
+  [[nodiscard]] bool repeats_anything() const noexcept;
+  // While the store is unavailable.
+  [[nodiscard]] bool may_fetch(Timestamp now) const noexcept;
   void give_back_later(JobId id, Milliseconds delay, bool ignore_attempt);
   void give_up(std::optional<KeptExecution> kept);
   void keep(const std::string& instance, std::optional<KeptExecution> execution);
@@ -205,6 +228,7 @@ class OrchestrationDispatcher {
   BoundedLabel activities_;
   RandomIds ids_;
   std::shared_ptr<WorkPlaces> places_;  // null: without the fast path
+  std::shared_ptr<StoreHealth> health_;
 
   WorkSearch search_;
   InstanceCache cache_;
@@ -213,8 +237,11 @@ class OrchestrationDispatcher {
   std::deque<JobId> to_run_;
   std::deque<JobId> to_join_;  // ready, but a fetch is about to bring messages that come first
   std::vector<JobId> to_commit_;
-  std::vector<std::pair<JobId, Abandon>> to_give_back_;
+  std::vector<JobId> to_give_back_;
+  std::deque<JobId> to_commit_alone_;  // commits that the store did not accept
   std::multimap<Timestamp, JobId> to_commit_again_;
+  std::multimap<Timestamp, JobId> to_read_again_;
+  std::multimap<Timestamp, JobId> to_give_back_again_;
   std::unordered_map<RequestId, Outstanding> outstanding_;
   std::unordered_map<std::string, Here> here_;  // empty without the fast path
   OrchestrationEffects effects_;
@@ -225,6 +252,8 @@ class OrchestrationDispatcher {
   std::size_t turns_ = 0;      // running
   std::size_t reads_ = 0;      // of histories, under way
   std::size_t suspects_ = 0;   // among the jobs
+  StoreGate gate_;             // of commits
+  bool may_fetch_ = true;      // as of the latest look
   bool committing_ = false;
   bool renewing_ = false;
   bool draining_ = false;

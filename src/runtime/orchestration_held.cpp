@@ -71,7 +71,8 @@ void OrchestrationDispatcher::arrived(OrchestrationItem item, Timestamp now) {
   here.lock.reset();
   Job* const job_here = here.job ? &jobs_.at(*here.job) : nullptr;
   // The store knows a commit again, and what it claimed, only until the next one: a commit in doubt comes first.
-  const bool waits = job_here && (job_here->held || job_here->retries > 0) && job_here->phase != Phase::kGivenBack;
+  const bool waits =
+      job_here && (job_here->held || job_here->repeats.failures() > 0) && job_here->phase != Phase::kGivenBack;
   if (!waits) return take_on(std::move(item), now);
   const JobId id = *here.job;
   Job& job = *job_here;

@@ -24,6 +24,8 @@ std::string_view label_of(IgnoreReason reason) noexcept {
       return "already_started";
     case IgnoreReason::kAlreadyCancelled:
       return "already_cancelled";
+    case IgnoreReason::kForeignLink:
+      return "foreign_link";
     case IgnoreReason::kExecutionEnded:
       return "execution_ended";
     case IgnoreReason::kNotStarted:

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <perdure/detail/thrown.h>
 #include <perdure/engine_metrics.h>
 #include <perdure/provider.h>
 #include <perdure/provider_error.h>
@@ -76,7 +77,7 @@ class ProviderCalls {
     try {
       return call();
     } catch (const std::exception& error) {
-      return fail({ProviderErrorKind::kStoreFailed, "the provider threw an exception: " + std::string(error.what())});
+      return fail({ProviderErrorKind::kStoreFailed, "the provider threw an exception: " + detail::text_of(error)});
     } catch (...) {
       return fail({ProviderErrorKind::kStoreFailed, "the provider threw something that is not a std::exception"});
     }

@@ -1,7 +1,9 @@
 #include <perdure/registry.h>
 
 #include <stdexcept>
+#include <utility>
 
+#include "model/name_rule.h"
 #include "model/reserved_names.h"
 
 namespace perdure {
@@ -10,8 +12,8 @@ Registry& Registry::add(std::string_view name, std::string_view version,
                         std::shared_ptr<const OrchestrationHandler> handler) {
   const std::string label = "orchestration '" + std::string(name) + "'";
   const auto parsed = SemanticVersion::parse(version);
-  if (name.empty()) {
-    errors_.emplace_back("an orchestration was registered without a name");
+  if (auto problem = problem_with_name("an orchestration's name", name)) {
+    errors_.push_back(std::move(*problem));
   } else if (!parsed) {
     errors_.push_back(label + ": '" + std::string(version) + "' is no version, write it like 1.2.3");
   } else if (!orchestrations_[std::string(name)].emplace(*parsed, std::move(handler)).second) {
@@ -22,12 +24,21 @@ Registry& Registry::add(std::string_view name, std::string_view version,
 
 Registry& Registry::add_handler(std::string_view name, ActivityHandler handler) {
   const std::string label = "activity '" + std::string(name) + "'";
-  if (name.empty()) {
-    errors_.emplace_back("an activity was registered without a name");
-  } else if (name.starts_with(kReservedPrefix)) {
-    errors_.push_back(label + ": names that begin with " + std::string(kReservedPrefix) + " belong to the engine");
+  if (auto problem = problem_with_name("an activity's name", name)) {
+    errors_.push_back(std::move(*problem));
+  } else if (auto reserved = problem_with_reserved_name("an activity's name", name)) {
+    errors_.push_back(std::move(*reserved));
   } else if (!activities_.emplace(name, std::make_shared<const ActivityHandler>(std::move(handler))).second) {
     errors_.push_back(label + " was registered twice");
+  }
+  return *this;
+}
+
+Registry& Registry::replace_activity(std::string_view name, ActivityHandler handler) {
+  if (auto problem = problem_with_name("an activity's name", name)) {
+    errors_.push_back(std::move(*problem));
+  } else {
+    activities_.insert_or_assign(std::string(name), std::make_shared<const ActivityHandler>(std::move(handler)));
   }
   return *this;
 }
@@ -51,11 +62,28 @@ Registry& Registry::set_version_policy(std::string_view name, VersionPolicy poli
   return *this;
 }
 
+std::optional<std::string> Registry::problem_with_policy(std::string_view name, const VersionPolicy& policy) const {
+  const std::string label = "the version policy of orchestration '" + std::string(name) + "'";
+  const auto versions = orchestrations_.find(name);
+  if (versions == orchestrations_.end()) {
+    return label + " names an orchestration that is not registered; register it, or remove the policy";
+  }
+  if (!policy.version() || versions->second.contains(*policy.version())) return std::nullopt;
+  std::string registered;
+  for (const auto& [version, handler] : versions->second) {
+    registered += (registered.empty() ? "" : ", ") + version.to_string();
+  }
+  return label + " names version " + policy.version()->to_string() + ", which is not registered; registered are " +
+         registered;
+}
+
 void Registry::check() const {
-  if (errors_.empty()) return;
-  std::string text = "the registry is not valid";
+  std::string text;
   for (const auto& error : errors_) text += "; " + error;
-  throw std::invalid_argument(text);
+  for (const auto& [name, policy] : policies_) {
+    if (const auto problem = problem_with_policy(name, policy)) text += "; " + *problem;
+  }
+  if (!text.empty()) throw std::invalid_argument("the registry is not valid" + text);
 }
 
 std::optional<ResolvedOrchestration> Registry::resolve(std::string_view name,

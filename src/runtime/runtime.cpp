@@ -6,7 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "providers/home_process.h"
 #include "runtime/activity_threads.h"
+#include "runtime/discarded_executions.h"
 #include "runtime/dispatcher_threads.h"
 #include "runtime/handover_threads.h"
 #include "runtime/node.h"
@@ -66,11 +68,20 @@ class Runtime::Threads {
     Node node = runtime::make_node(options_, store_->capabilities(), std::move(registry), RandomIds::from_device());
     id_ = node.id;
     code_ = node.code;
-    const auto registered =
-        ProviderCalls(store_, options_.metrics).one("register_node", [&] { return store_->register_node(node.info); });
-    if (!registered) registered.error().raise();
-    log_start(node);
-    start(std::move(node));
+    health_ = node.health;
+    const NodeInfo info = node.info;
+    try {
+      make_threads(std::move(node));
+      const auto registered =
+          ProviderCalls(store_, options_.metrics).one("register_node", [&] { return store_->register_node(info); });
+      if (!registered) registered.error().raise();
+    } catch (...) {
+      end_threads();
+      throw;
+    }
+    log_start(info);
+    activities_->release();
+    turns_->release();
   }
 
   void shutdown(Milliseconds timeout) {
@@ -108,7 +119,14 @@ class Runtime::Threads {
   void set_version_policy(std::string_view orchestration, VersionPolicy policy) {
     code_->set_version_policy(orchestration, policy);
   }
+  [[nodiscard]] bool is_here() const noexcept { return home_.is_this(); }
+  void check_process() const {
+    if (is_here()) return;
+    throw std::logic_error(home_.complaint("the runtime '" + id_ + "' was started",
+                                           "fork before it is started, or exec a program in the child"));
+  }
   [[nodiscard]] const std::string& id() const noexcept { return id_; }
+  [[nodiscard]] RuntimeHealth health() const { return health_->report(); }
   [[nodiscard]] Milliseconds shutdown_timeout() const noexcept { return options_.shutdown_timeout; }
   [[nodiscard]] bool idle() const {
     const auto resting = [](const auto& dispatcher, Timestamp) { return dispatcher.resting(); };
@@ -120,18 +138,19 @@ class Runtime::Threads {
   // it.
   static constexpr Milliseconds kLastCalls{2'000};
 
-  void log_start(const Node& node) const {
-    const std::string version = node.info.engine_version.to_string();
+  void log_start(const NodeInfo& info) const {
+    const std::string version = info.engine_version.to_string();
     options_.logger.info("runtime started",
                          {{"node_id", id_}, {"engine_version", version}, {"provider", store_->name()}});
     options_.logger.info(
         "capability filter configured",
-        {{"supported_range", runtime::to_text(node.info.filter.engine_versions)},
-         {"orchestrations", node.info.filter.orchestrations.empty() ? "any" : joined(node.info.filter.orchestrations)},
-         {"activities", node.info.filter.activities.empty() ? "any" : joined(node.info.filter.activities)}});
+        {{"supported_range", runtime::to_text(info.filter.engine_versions)},
+         {"orchestrations", info.filter.orchestrations.empty() ? "any" : joined(info.filter.orchestrations)},
+         {"activities", info.filter.activities.empty() ? "any" : joined(info.filter.activities)}});
   }
 
-  void start(Node node) {
+  // Makes all threads, none of which works yet: the node may still be refused.
+  void make_threads(Node node) {
     turns_ = std::make_shared<OrchestrationThreads>(std::move(node.orchestrations), store_, options_.clock);
     activities_ = std::make_shared<WorkerThreads>(std::move(node.activities), store_, options_.clock);
     const std::weak_ptr<WorkerThreads> workers = activities_;
@@ -150,10 +169,12 @@ class Runtime::Threads {
                 [tell](RunId run, Payload details) {
                   tell([&](WorkerDispatcher& d, Timestamp now) { d.heartbeat(run, std::move(details), now); });
                 },
-            .returned = [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp) { d.returned(run); }); }});
+            .returned = [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp) { d.returned(run); }); },
+            .abandoned =
+                [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp now) { d.abandoned(run, now); }); }});
     const auto handover = handover_;
     const std::weak_ptr<OrchestrationThreads> turns = turns_;
-    activities_->start(
+    activities_->make(
         kWorkerThreads,
         [calls, runner = running_](worker::RequestBody body) {
           return worker::perform(calls, *runner, std::move(body));
@@ -161,7 +182,7 @@ class Runtime::Threads {
         [turns, handover](WorkerDispatcher& dispatcher, bool) {
           return outside(dispatcher.take_news(), handover, turns);
         });
-    turns_->start(
+    turns_->make(
         options_.orchestration_concurrency + kThreadsBesideTurns,
         [calls, turns = node.turns](orchestration::RequestBody body) {
           return orchestration::perform(calls, *turns, std::move(body));
@@ -171,6 +192,14 @@ class Runtime::Threads {
           return outside(own_thread ? dispatcher.take_effects() : OrchestrationEffects{dispatcher.take_news(), {}},
                          handover, workers);
         });
+  }
+
+  // Of a node that never began to work.
+  void end_threads() {
+    const auto deadline = after(runtime::kEndOfIdleThreads);
+    if (turns_) turns_->close(deadline);
+    if (activities_) activities_->close(deadline);
+    if (running_) running_->close(deadline);
   }
 
   // What is to be done while the dispatcher is not locked: user code is destroyed, and the other dispatcher is told.
@@ -183,7 +212,7 @@ class Runtime::Threads {
     return [given_up, news, handover, workers] {
       // In this order: destructors of the user may be slow, and a claimed activity is not to wait for them.
       if (const auto alive = news ? workers.lock() : nullptr) tell_worker(*alive, *handover);
-      given_up->clear();
+      runtime::discard(*given_up);
     };
   }
   static void tell_worker(WorkerThreads& workers, Handover& handover) {
@@ -219,15 +248,17 @@ class Runtime::Threads {
   // For threads that have nothing left to do; only a machine that stands still needs it.
   static constexpr Milliseconds kPatience{10'000};
 
+  HomeProcess home_;
   std::shared_ptr<Provider> store_;
   RuntimeOptions options_;
   std::string id_;
   std::shared_ptr<NodeCode> code_;
+  std::shared_ptr<runtime::StoreHealth> health_;
   std::shared_ptr<OrchestrationThreads> turns_;
   std::shared_ptr<WorkerThreads> activities_;
   std::shared_ptr<ActivityThreads> running_;
   std::shared_ptr<Handover> handover_ = std::make_shared<Handover>();
-  std::mutex shutdown_mutex_;
+  std::recursive_mutex shutdown_mutex_;  // a sink may call shutdown() from within
   bool down_ = false;
 };
 
@@ -235,18 +266,24 @@ Runtime::Runtime(std::shared_ptr<Provider> store, Registry registry, RuntimeOpti
     : threads_(std::make_unique<Threads>(std::move(store), std::move(registry), std::move(options))) {}
 
 Runtime::~Runtime() {
+  if (!threads_->is_here()) {
+    static_cast<void>(threads_.release());  // a copy whose threads are in the other process
+    return;
+  }
   shutdown();
 }
 
 void Runtime::shutdown(Milliseconds timeout) {
+  threads_->check_process();
   threads_->shutdown(timeout);
 }
 
 void Runtime::shutdown() {
-  threads_->shutdown(threads_->shutdown_timeout());
+  shutdown(threads_->shutdown_timeout());
 }
 
 void Runtime::set_version_policy(std::string_view orchestration, VersionPolicy policy) {
+  threads_->check_process();
   threads_->set_version_policy(orchestration, policy);
 }
 
@@ -254,7 +291,13 @@ const std::string& Runtime::node_id() const noexcept {
   return threads_->id();
 }
 
+RuntimeHealth Runtime::health() const {
+  threads_->check_process();
+  return threads_->health();
+}
+
 bool Runtime::idle() const {
+  threads_->check_process();
   return threads_->idle();
 }
 

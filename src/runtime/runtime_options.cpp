@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "model/name_rule.h"
+#include "model/reserved_names.h"
+
 namespace perdure {
 
 Milliseconds UnregisteredBackoff::after(std::uint32_t attempt) const noexcept {
@@ -24,9 +27,17 @@ class Complaints {
   void at_least_one(const char* option, Number value) {
     unless(value > Number(0), std::string(option) + " must be at least 1");
   }
+  void at_most(const char* option, std::size_t value, std::size_t limit) {
+    unless(value <= limit,
+           std::string(option) + " must not be more than " + std::to_string(limit) + ", which is what stores can take");
+  }
   void positive(const char* option, Milliseconds value) {
     unless(value.count() > 0 && value <= kLongest,
            std::string(option) + " must be between 1 ms and 10 years, but is " + std::to_string(value.count()) + " ms");
+  }
+  void name(const char* option, const std::string& value) {
+    const auto problem = problem_with_name(option, value);
+    unless(!problem, problem.value_or(""));
   }
   void raise_if_any() const {
     if (!text_.empty()) throw std::invalid_argument("the runtime's options are not valid: " + text_);
@@ -74,9 +85,18 @@ void RuntimeOptions::check() const {
     complaints.unless(range.min <= range.max,
                       "supported_replay_versions holds " + range.to_string() + ", whose ends are the wrong way round");
   }
+  if (!worker_node_id.empty()) complaints.name("worker_node_id", worker_node_id);
+  for (const std::string& tag : worker_tag_filter.listed()) {
+    complaints.name("a tag of worker_tag_filter", tag);
+    const auto reserved = problem_with_reserved_name("a tag of worker_tag_filter", tag);
+    complaints.unless(!reserved, reserved.value_or(""));
+  }
   complaints.at_least_one("limits.max_actions_per_turn", limits.max_actions_per_turn);
   complaints.at_least_one("limits.max_history_events", limits.max_history_events);
   complaints.at_least_one("limits.max_name_bytes", limits.max_name_bytes);
+  complaints.at_most("limits.max_carry_forward_bytes", limits.max_carry_forward_bytes,
+                     Limits().max_carry_forward_bytes);
+  complaints.at_most("limits.max_turn_bytes", limits.max_turn_bytes, Limits().max_turn_bytes);
   complaints.raise_if_any();
 }
 

@@ -16,7 +16,7 @@ void add_effect(TurnCommit& commit, const Event& event, const std::optional<Sema
     commit.started = StartedMetadata{
         .name = started->name,
         .version = started->version,
-        .parent = started->parent ? std::optional(started->parent->instance) : std::nullopt,
+        .parent = started->parent,
         .pinned_version = pin ? *pin : event.engine_version,
         .carry_forward = started->carry_forward.size(),
     };

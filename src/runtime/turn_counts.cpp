@@ -13,7 +13,9 @@ TurnCounts count_turn(const TurnOutcome& outcome, Timestamp now) {
     } else if (const auto* child = std::get_if<events::SubOrchestrationScheduled>(&event.body)) {
       counts.children.push_back(child->name);
     } else if (const auto* fired = std::get_if<events::TimerFired>(&event.body)) {
-      counts.fired.push_back(std::max(now - fired->fire_at, Milliseconds(0)));
+      // Code may ask for the first Timestamp there is, and the difference would overflow: nothing was due before 1970.
+      const Timestamp due = std::min(std::max(fired->fire_at, Timestamp()), now);
+      counts.fired.push_back(now - due);
     } else if (std::holds_alternative<events::TimerCreated>(event.body)) {
       ++counts.timers;
     } else if (std::holds_alternative<events::ExternalEvent>(event.body)) {

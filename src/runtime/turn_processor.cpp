@@ -1,16 +1,17 @@
 #include "runtime/turn_processor.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
+#include <perdure/detail/thrown.h>
 #include <perdure/engine_metrics.h>
 #include "model/decode_error.h"
 #include "model/event_codec.h"
 #include "model/message_codec.h"
+#include "model/refused_by_store.h"
 #include "replay/intake.h"
-#include "replay/turn_end.h"
-#include "runtime/damaged_history.h"
+#include "runtime/ending_turn.h"
+#include "runtime/foreign_messages.h"
 #include "runtime/trace_log.h"
 #include "runtime/turn_commit_builder.h"
 
@@ -20,7 +21,6 @@ namespace {
 
 // What can never work here may work on another node, or after the next deployment.
 constexpr Milliseconds kRestOfUnusable{1'000};
-constexpr std::string_view kParentCannotGoOn = "the history of the parent is damaged";
 
 bool has_kind(const OrchestrationItem& item, MessageKind kind) {
   return std::any_of(item.messages.begin(), item.messages.end(),
@@ -32,27 +32,6 @@ KeyValueSnapshot snapshot_of(const StoredHistory& history) {
   for (const KeyValue& entry : history.key_values)
     snapshot.emplace(entry.key, StoredValue{entry.value, entry.updated_at});
   return snapshot;
-}
-
-// Whether they begin an execution. A later one begins with its continuation; a start beside that is somebody else's.
-bool begins(const std::vector<Message>& messages, bool later) {
-  return std::any_of(messages.begin(), messages.end(), [later](const Message& message) {
-    return std::holds_alternative<messages::ContinueAsNew>(message.body) ||
-           (!later && std::holds_alternative<messages::StartOrchestration>(message.body));
-  });
-}
-
-// The end that somebody asked for, which needs no code. A terminate has precedence.
-std::optional<ErrorDetails> requested_end(const std::vector<Message>& messages) {
-  std::optional<ErrorDetails> end;
-  for (const Message& message : messages) {
-    if (const auto* terminate = std::get_if<messages::TerminateInstance>(&message.body)) {
-      return ApplicationError{ApplicationErrorKind::kTerminated, terminate->reason, false};
-    }
-    const auto* cancel = std::get_if<messages::CancelInstance>(&message.body);
-    if (cancel && !end) end = ApplicationError{ApplicationErrorKind::kCancelled, cancel->reason, false};
-  }
-  return end;
 }
 
 std::string to_text(const std::optional<SemanticVersion>& version) {
@@ -70,7 +49,7 @@ std::string to_text(const std::vector<VersionRange>& ranges) {
 // A task while it is worked on.
 struct TurnProcessor::Turn {
   explicit Turn(TurnTask of)
-      : task(std::move(of)), messages(decode_queued_messages(task.item.messages)), execution(task.item.execution_id) {
+      : task(std::move(of)), messages(decode_messages_of(task.item)), execution(task.item.execution_id) {
     // The next execution begins with nothing but the values; the history that came along is its predecessor's.
     begins_next = task.item.metadata && task.item.metadata->status == ExecutionStatus::kContinuedAsNew;
     if (begins_next) {
@@ -92,6 +71,22 @@ struct TurnProcessor::Turn {
   [[nodiscard]] std::string name() const {
     if (item().metadata) return item().metadata->name;
     return item().messages.empty() ? std::string() : item().messages.front().record.name;
+  }
+
+  // The first commit creates the instance, and its id is the incarnation.
+  [[nodiscard]] std::uint64_t incarnation() const { return item().metadata ? item().incarnation : task.commit_id; }
+  // The link to its parent. It is known even where neither the history nor the start can be decoded.
+  [[nodiscard]] std::optional<ParentLink> link() const {
+    if (item().metadata) return item().metadata->parent;
+    const bool starts = !item().messages.empty() && begins_execution(item().messages.front().record.kind);
+    return starts ? item().messages.front().record.parent : std::nullopt;
+  }
+
+  // Other starts may wait behind it, of parents that get the refusal that the id is taken.
+  [[nodiscard]] bool start_is_unreadable() const {
+    return !item().metadata && !item().messages.empty() && !messages.undecodable.empty() &&
+           begins_execution(item().messages.front().record.kind) &&
+           messages.undecodable.front().id == item().messages.front().id;
   }
 
   TurnTask task;
@@ -123,11 +118,18 @@ TurnDecision TurnProcessor::process(TurnTask task) const noexcept {
     Turn turn(std::move(task));
     return decide(turn);
   } catch (const std::exception& error) {
-    logger_.error("a turn failed inside the engine; the instance is given back",
-                  {{"instance_id", instance}, {"worker_id", node_}, {"error", error.what()}});
-    return {
-        .action = Abandon{.token = token, .delay = kRestOfUnusable, .ignore_attempt = false}, .kept = {}, .report = {}};
+    return failed_inside(token, instance, detail::text_of(error));
+  } catch (...) {
+    return failed_inside(token, instance, detail::kThrewOther);
   }
+}
+
+TurnDecision TurnProcessor::failed_inside(const LockToken& token, const std::string& instance,
+                                          std::string_view error) const {
+  logger_.error("a turn failed inside the engine; the instance is given back",
+                {{"instance_id", instance}, {"worker_id", node_}, {"error", error}});
+  return {
+      .action = Abandon{.token = token, .delay = kRestOfUnusable, .ignore_attempt = false}, .kept = {}, .report = {}};
 }
 
 // The order of the checks is the contract: what has ended is not touched; what was tried too often ends, whatever else
@@ -139,16 +141,19 @@ TurnDecision TurnProcessor::decide(Turn& turn) const {
     return drop_batch(turn, "messages for an instance that has ended are dropped");
   }
   if (turn.begins_next && !continues) {
-    return has_kind(item, MessageKind::kStartOrchestration) ? drop_starts(turn) : lost_continuation(turn);
+    return has_kind(item, MessageKind::kStartOrchestration) ? drop_starts(turn) : without_continuation(turn);
   }
   // A cancel and a terminate are honoured where nothing else can be done any more. What belongs to another engine is
   // left to a node that can read it.
-  const bool exhausted = item.attempt_count > max_attempts_;
+  const bool exhausted = item.attempt_count > max_attempts_ || turn.task.refusal;
   const bool unreadable = !turn.messages.undecodable.empty() || turn.history.error;
   if (exhausted || (unreadable && is_supported(turn))) {
-    if (auto request = requested_end(turn.messages.messages)) return end(turn, std::move(*request));
+    if (auto request = requested_end(turn.messages.messages, turn.link())) return end(turn, std::move(*request));
   }
   if (exhausted) return poison(turn);
+  if (unreadable || !is_supported(turn)) {
+    if (auto discarded = discard_foreign(turn)) return std::move(*discarded);
+  }
   if (!is_supported(turn)) {
     metrics_.add(metric::kOrchestrationIncompatibleVersionAbandoned);
     const std::string pinned = item.metadata->pinned_version->to_string();
@@ -187,6 +192,7 @@ TurnDecision TurnProcessor::run(Turn& turn) const {
   } else {
     auto opened = executor_->open({.instance = item.instance,
                                    .execution = turn.execution,
+                                   .incarnation = turn.incarnation(),
                                    .history = turn.history.events,
                                    .messages = turn.messages.messages,
                                    .key_values = snapshot_of(turn.task.history)});
@@ -195,8 +201,7 @@ TurnDecision TurnProcessor::run(Turn& turn) const {
       return drop_batch(turn, "messages for an instance that does not exist are dropped");
     }
     kept.emplace();
-    // The commit of the first turn makes the instance.
-    kept->incarnation = item.metadata ? item.incarnation : turn.task.commit_id;
+    kept->incarnation = turn.incarnation();
     kept->id = turn.execution;
     kept->started_at = turn.started_at;
     kept->code = std::move(std::get<std::unique_ptr<OpenExecution>>(opened));
@@ -216,7 +221,11 @@ TurnDecision TurnProcessor::run(Turn& turn) const {
 // What came without the queue, behind what came through it, and decoded like it: a turn cannot tell them apart.
 std::vector<LockToken> TurnProcessor::add_completions(Turn& turn) const {
   std::vector<LockToken> completed_work;
+  std::size_t bytes = 0;
   for (const LocalCompletion& completion : turn.task.completions) {
+    // At most as many bytes as a fetch returns: a turn has to fit into the store. The others go through the queue.
+    bytes += completion.message.body.size();
+    if (!completed_work.empty() && bytes > OrchestrationFetch{}.max_bytes) break;
     try {
       turn.messages.messages.push_back(decode_message(completion.message));
       completed_work.push_back(completion.work);
@@ -257,6 +266,7 @@ TurnDecision TurnProcessor::commit(Turn& turn, const TurnOutcome& outcome) const
         .status = outcome.status,
         .error = outcome.error,
     };
+    decision.messages = std::move(turn.task.item.messages);
   }
   if (metrics_.enabled()) decision.counts = count_turn(outcome, turn.task.now);
   decision.action = std::move(commit);
@@ -267,7 +277,8 @@ TurnDecision TurnProcessor::commit(Turn& turn, const TurnOutcome& outcome) const
 
 // A cancel and a terminate need no code; everything else waits for the node that has it.
 TurnDecision TurnProcessor::without_handler(Turn& turn, const NotRegistered& missing) const {
-  if (auto request = requested_end(turn.messages.messages)) return end(turn, std::move(*request));
+  if (auto request = requested_end(turn.messages.messages, turn.link())) return end(turn, std::move(*request));
+  if (auto discarded = discard_foreign(turn)) return std::move(*discarded);
   const std::uint32_t attempt = turn.item().attempt_count;
   const Milliseconds delay = backoff_.after(attempt);
   metrics_.add(metric::kUnregisteredBackoff, {{"kind", "orchestration"}});
@@ -284,6 +295,16 @@ TurnDecision TurnProcessor::without_handler(Turn& turn, const NotRegistered& mis
   return give_back(turn, delay);
 }
 
+std::optional<NotRegistered> TurnProcessor::missing_code(const Turn& turn) const {
+  if (turn.task.kept) return std::nullopt;  // its code is there, and the history is not whole
+  return executor_->missing_code({.instance = turn.item().instance,
+                                  .execution = turn.execution,
+                                  .incarnation = turn.incarnation(),
+                                  .history = turn.history.events,
+                                  .messages = turn.messages.messages,
+                                  .key_values = {}});
+}
+
 TurnDecision TurnProcessor::poison(Turn& turn) const {
   const OrchestrationItem& item = turn.item();
   turn.poisoned = true;
@@ -297,24 +318,39 @@ TurnDecision TurnProcessor::poison(Turn& turn) const {
   PoisonError error;
   error.instance = item.instance;
   error.execution_id = turn.execution;
-  error.attempts = item.attempt_count;
+  error.attempts = turn.task.refusal ? std::max(item.attempt_count, max_attempts_) : item.attempt_count;
   error.max_attempts = max_attempts_;
   if (turn.history.error) {
     error.subject = PoisonSubject::kUndecodableHistory;
     error.message = *turn.history.error;
+  } else if (turn.task.refusal) {
+    error.message = refused_by_store(*turn.task.refusal);
   } else if (!turn.messages.undecodable.empty()) {
     error.message = turn.messages.undecodable.front().error;
+  } else if (const auto missing = missing_code(turn)) {
+    error.message = not_registered("orchestration '" + missing->name + "' version " + to_text(missing->version), node_);
   } else {
     for (const Message& message : turn.messages.messages) {
       error.message += (error.message.empty() ? "" : ", ") + std::string(kind_name(message.body));
     }
   }
-  warn(turn, "the instance was fetched too often without a commit; it ends as poison", "messages", error.message);
+  warn(turn,
+       turn.task.refusal ? "the store refuses calls only for this instance; it ends as poison"
+                         : "the instance was fetched too often without a commit; it ends as poison",
+       turn.task.refusal ? "error" : "messages", error.message);
   return end(turn, std::move(error));
 }
 
-// The continuation is queued by the commit that ends an execution, so it can be missing only if it was lost.
-TurnDecision TurnProcessor::lost_continuation(Turn& turn) const {
+// The continuation is queued by the commit that ends an execution, so it is lost if the store has none. A batch without
+// it proves nothing: the store may not show it yet.
+TurnDecision TurnProcessor::without_continuation(Turn& turn) const {
+  if (!turn.item().continuation_missing) {
+    warn(turn,
+         "the batch has no continuation, but the store does not say that none is queued; the instance is given back");
+    return {.action = Abandon{.token = turn.item().token, .delay = kRestOfUnusable, .ignore_attempt = true},
+            .kept = {},
+            .report = {}};
+  }
   return end(turn, InfrastructureError{"continue_as_new",
                                        "instance '" + turn.item().instance +
                                            "' was to continue as new, but its continuation is gone: start it again",
@@ -323,52 +359,19 @@ TurnDecision TurnProcessor::lost_continuation(Turn& turn) const {
 
 // Ends the execution without its code.
 TurnDecision TurnProcessor::end(Turn& turn, ErrorDetails error) const {
-  const OrchestrationItem& item = turn.item();
   turn.task.kept.reset();
-  HistoryFacts facts;
-  std::vector<Message> messages = std::move(turn.messages.messages);
-  std::vector<Event> stored =
-      turn.begins_next ? std::vector<Event>()
-                       : (turn.history.error ? readable_front(turn.task.history) : std::move(turn.history.events));
-  bool damaged = turn.history.error.has_value();
-  for (const Event& event : stored) {
-    if (facts.problem_with(event)) {
-      damaged = true;
-      break;
-    }
-    facts.record(event);
-  }
-  const EventId first_unknown = facts.next_event_id();
-  if (damaged) {
-    const TurnNumber last_turn = turn.task.history.events.empty() ? 0 : turn.task.history.events.back().turn;
-    facts.stop_at_damage(
-        Event{.id = item.last_event_id, .turn = last_turn, .time = {}, .engine_version = {}, .body = {}});
-    messages.clear();  // nothing but the end can be written behind damage
-  } else if (!facts.started() && !begins(messages, turn.begins_next)) {
-    // A start that cannot be decoded, or one that was lost: what is known of it stands in for it.
-    messages.insert(messages.begin(), Message{item.instance, std::nullopt, std::nullopt,
-                                              messages::StartOrchestration{turn.name(), std::nullopt, std::nullopt,
-                                                                           recorded_parent(turn.task.history)}});
-  }
-  TurnOutcome outcome = end_without_code({.instance = item.instance,
-                                          .execution = turn.execution,
-                                          .now = turn.task.now,
-                                          .messages = std::move(messages),
-                                          .error = std::move(error)},
-                                         facts);
-  if (damaged) {
-    // Any of the lost events may have scheduled an activity; what none did is not found and costs nothing.
-    for (EventId id = first_unknown; id <= item.last_event_id; ++id) outcome.cancelled_activities.push_back(id);
-    for (std::string& child : open_children_from(turn.task.history, first_unknown)) {
-      outcome.messages.push_back(
-          {std::move(child), std::nullopt, std::nullopt, messages::CancelInstance{std::string(kParentCannotGoOn)}});
-    }
-    const bool link_lost = !facts.parent() && item.metadata && item.metadata->parent;
-    if (link_lost) {
-      outcome.messages.push_back({*item.metadata->parent, std::nullopt, std::nullopt,
-                                  messages::SubOrchestrationFailed{0, *outcome.error, item.instance}});
-    }
-  }
+  const TurnOutcome outcome = end_turn({.item = turn.item(),
+                                        .stored = turn.task.history,
+                                        .history = std::move(turn.history),
+                                        .messages = std::move(turn.messages.messages),
+                                        .name = turn.name(),
+                                        .link = turn.link(),
+                                        .execution = turn.execution,
+                                        .incarnation = turn.incarnation(),
+                                        .begins_next = turn.begins_next,
+                                        .start_is_unreadable = turn.start_is_unreadable(),
+                                        .now = turn.task.now},
+                                       std::move(error));
   log_ignored(turn, outcome.ignored);
   return commit(turn, outcome);
 }
@@ -399,8 +402,17 @@ TurnDecision TurnProcessor::drop_starts(Turn& turn) const {
   std::erase_if(turn.messages.messages, [](const Message& message) {
     return !std::holds_alternative<messages::StartOrchestration>(message.body);
   });
-  return drop_batch(turn, "starts of an instance that is about to continue as new are dropped",
-                    recorded_parent(turn.task.history));
+  return drop_batch(turn, "starts of an instance that is about to continue as new are dropped", turn.link());
+}
+
+// Neither needs the code or the history of the instance, and neither may cost it an attempt.
+std::optional<TurnDecision> TurnProcessor::discard_foreign(Turn& turn) const {
+  if (!has_foreign_messages(turn.item())) return std::nullopt;
+  const std::size_t cancels = keep_foreign_messages(turn.task.item, turn.messages);
+  TurnDecision decision = drop_batch(
+      turn, "messages for another instance of this id are discarded; this one cannot run on this node", turn.link());
+  if (metrics_.enabled()) decision.counts.ignored.assign(cancels, IgnoreReason::kForeignLink);
+  return decision;
 }
 
 TurnDecision TurnProcessor::give_back(const Turn& turn, Milliseconds delay) const {

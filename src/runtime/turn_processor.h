@@ -36,6 +36,8 @@ struct TurnTask {
   // Behind the messages of the item. Those that the turn consumes are named in TurnCommit::completed_work; the others
   // are to go through the queue.
   std::vector<LocalCompletion> completions;
+  // The store's error for the turn of this item, which therefore ends as poison, or for the read of its history.
+  std::optional<std::string> refusal{};
 };
 
 // What a committed turn did, for counters and logs.
@@ -58,9 +60,10 @@ struct TurnReport {
 
 struct TurnDecision {
   std::variant<TurnCommit, Abandon> action;
-  std::optional<KeptExecution> kept;  // to keep, if the action is a commit and succeeds
-  std::optional<TurnReport> report;   // of a commit that is a turn, not a dropped batch
-  TurnCounts counts{};                // only if somebody counts
+  std::optional<KeptExecution> kept;      // to keep, if the action is a commit and succeeds
+  std::optional<TurnReport> report;       // of a commit that is a turn, not a dropped batch
+  TurnCounts counts{};                    // only if metrics are enabled
+  std::vector<QueuedMessage> messages{};  // of the item, if there is a report: the turn may have to be done anew
 };
 
 class TurnProcessor {
@@ -79,16 +82,22 @@ class TurnProcessor {
   struct Turn;
 
   [[nodiscard]] TurnDecision decide(Turn& turn) const;
+  [[nodiscard]] TurnDecision failed_inside(const LockToken& token, const std::string& instance,
+                                           std::string_view error) const;
   [[nodiscard]] TurnDecision run(Turn& turn) const;
   [[nodiscard]] TurnDecision without_handler(Turn& turn, const NotRegistered& missing) const;
   [[nodiscard]] TurnDecision poison(Turn& turn) const;
-  [[nodiscard]] TurnDecision lost_continuation(Turn& turn) const;
+  [[nodiscard]] std::optional<NotRegistered> missing_code(const Turn& turn) const;
+  [[nodiscard]] TurnDecision without_continuation(Turn& turn) const;
   [[nodiscard]] TurnDecision end(Turn& turn, ErrorDetails error) const;
   // Who sent a start is told that its id is taken, unless it is the instance's own parent. Absent: also that one, since
   // what has ended has told it already.
   [[nodiscard]] TurnDecision drop_batch(Turn& turn, std::string_view why,
                                         const std::optional<ParentLink>& parent = std::nullopt) const;
   [[nodiscard]] TurnDecision drop_starts(Turn& turn) const;
+  // For an instance that cannot run on this node: refuses the starts that meet it and discards the cancels of parents
+  // that it does not have. Returns std::nullopt if the batch holds neither.
+  [[nodiscard]] std::optional<TurnDecision> discard_foreign(Turn& turn) const;
   [[nodiscard]] TurnDecision give_back(const Turn& turn, Milliseconds delay) const;
   [[nodiscard]] TurnDecision commit(Turn& turn, const TurnOutcome& outcome) const;
   // Answers what the turn completes by itself.

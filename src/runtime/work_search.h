@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <stop_token>
+#include <utility>
 
-#include <perdure/provider_error.h>
 #include <perdure/types.h>
 #include "runtime/error_backoff.h"
 
@@ -39,6 +39,7 @@ class WorkSearch {
       return Step::kFetch;
     }
     if (!wake_ups_) {
+      rests_ = false;
       look_at_ = now + min_poll_;
       expect_work_ = true;
       return Step::kNothing;
@@ -59,13 +60,12 @@ class WorkSearch {
   // The fetch has brought so many items. A suspect comes alone, whatever else there is.
   void fetched(std::size_t items, bool with_suspect) noexcept {
     fetching_ = false;
-    errors_.succeeded();
     expect_work_ = items >= limit_ || with_suspect || expected_meanwhile_;
   }
   // Answers how long the store is left alone.
-  Milliseconds fetch_failed(const ProviderError& error, Timestamp now) noexcept {
+  Milliseconds fetch_failed(Timestamp now) noexcept {
     fetching_ = false;
-    return rest(error, now);
+    return rest(now);
   }
   // The wait is over, for whatever reason: time to look.
   void awaited() noexcept {
@@ -73,9 +73,18 @@ class WorkSearch {
     ending_ = false;
     expect_work_ = true;
   }
-  Milliseconds await_failed(const ProviderError& error, Timestamp now) noexcept {
+  Milliseconds await_failed(Timestamp now) noexcept {
     awaited();
-    return rest(error, now);
+    return rest(now);
+  }
+  // The store delivers work and refuses the results: the next fetch is a probe, with a longer delay each time.
+  void hold_off(Timestamp now) noexcept {
+    if (look_at_ <= now) static_cast<void>(rest(now));
+  }
+  // The store works again.
+  void resume() noexcept {
+    errors_.succeeded();
+    if (std::exchange(rests_, false)) look_at_ = Timestamp::min();
   }
 
   // There is more, somebody says; perhaps too late for the fetch that is under way.
@@ -97,9 +106,10 @@ class WorkSearch {
  private:
   // It goes on although nobody wants its answer, or it would not end for everything that could be taken.
   [[nodiscard]] bool is_stale(bool suspects) const noexcept { return stopped_ || (suspects && !awaits_suspects_); }
-  Milliseconds rest(const ProviderError& error, Timestamp now) noexcept {
-    const Milliseconds time = errors_.failed(error);
+  Milliseconds rest(Timestamp now) noexcept {
+    const Milliseconds time = errors_.failed();
     look_at_ = now + time;
+    rests_ = true;
     return time;
   }
 
@@ -114,6 +124,7 @@ class WorkSearch {
   bool expect_work_ = true;
   bool expected_meanwhile_ = false;  // since the latest fetch began
   bool stopped_ = false;
+  bool rests_ = false;                    // because of errors
   Timestamp look_at_ = Timestamp::min();  // not before
   std::stop_source wait_;
 };

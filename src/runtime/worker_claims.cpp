@@ -17,7 +17,7 @@ void WorkerDispatcher::hear(NewsForWorker news, Timestamp now) {
     publish_places();  // first: a place that is neither free nor reserved is nobody's
     places_->release(claimed);
   }
-  for (const Verdict& verdict : news.verdicts) judged(verdict);
+  for (const Verdict& verdict : news.verdicts) judged(verdict, now);
   for (const WithdrawnActivity& activity : news.withdrawn) withdrawn(activity, now);
   sweep();
 }
@@ -48,10 +48,11 @@ void WorkerDispatcher::offer(RunId id, Run& run) {
                            .message = run.ack->completion.value()});
 }
 
-void WorkerDispatcher::judged(const Verdict& verdict) {
+void WorkerDispatcher::judged(const Verdict& verdict, Timestamp now) {
   const auto run = runs_.find(verdict.run);
   if (run == runs_.end() || !std::exchange(run->second.offered, false)) return;
   if (verdict.settled) {
+    use_session(run->second, now);
     settle(verdict.run);
   } else {
     to_ack_.push_back(verdict.run);  // a lock that was lost meanwhile is found out by this

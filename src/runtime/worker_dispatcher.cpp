@@ -7,6 +7,8 @@
 #include <perdure/engine_metrics.h>
 #include "model/check.h"
 #include "model/message_codec.h"
+#include "model/reserved_names.h"
+#include "providers/times.h"
 
 namespace perdure::runtime {
 
@@ -26,7 +28,7 @@ std::string in_milliseconds(const std::optional<Milliseconds>& time) {
 WorkFetch work_fetch(const RuntimeOptions& options, const std::string& owner, const CapabilityFilter& filter) {
   WorkFetch fetch;
   fetch.lock_timeout = options.worker_lock_timeout;
-  fetch.tags = options.worker_tag_filter;
+  fetch.tags = served_tags(options.worker_tag_filter);
   fetch.session = SessionFetch{
       .owner = owner, .lock_timeout = options.session_lock_timeout, .max_sessions = options.max_sessions_per_runtime};
   fetch.filter = filter;
@@ -36,11 +38,12 @@ WorkFetch work_fetch(const RuntimeOptions& options, const std::string& owner, co
 
 WorkerDispatcher::WorkerDispatcher(const RuntimeOptions& options, const Capabilities& store, const std::string& owner,
                                    const CapabilityFilter& filter, ActivityResolver resolve,
-                                   std::shared_ptr<WorkPlaces> places)
+                                   std::shared_ptr<WorkPlaces> places, std::shared_ptr<StoreHealth> health)
     : owner_(owner),
       fetch_(work_fetch(options, owner, filter)),
       resolve_(std::move(resolve)),
       places_(std::move(places)),
+      health_(health ? std::move(health) : std::make_shared<StoreHealth>(owner, options)),
       max_threads_(options.worker_concurrency),
       max_async_(options.max_async_activities),
       max_payload_bytes_(options.limits.max_payload_bytes),
@@ -73,15 +76,20 @@ std::optional<worker::Request> WorkerDispatcher::wanted(Timestamp now) {
   while (!to_ack_again_.empty() && to_ack_again_.begin()->first <= now) {
     const RunId id = to_ack_again_.begin()->second;
     to_ack_again_.erase(to_ack_again_.begin());
-    if (runs_.at(id).ack) to_ack_.push_back(id);
+    if (runs_.at(id).ack) to_ack_alone_.push_back(id);
   }
+  while (!to_give_back_again_.empty() && to_give_back_again_.begin()->first <= now) {
+    to_give_back_.push_back(to_give_back_again_.begin()->second);
+    to_give_back_again_.erase(to_give_back_again_.begin());
+  }
+  may_fetch_ = health_->is_available() || may_fetch(now);
   if (now >= check_at_) check_deadlines(now);
   sweep();
   if (auto request = stop_or_replace(now)) return request;
   if (auto request = beat(now)) return request;
   if (auto request = renew(now)) return request;
   if (auto request = start()) return request;
-  if (auto request = acknowledge()) return request;
+  if (auto request = acknowledge(now)) return request;
   if (auto request = give_back()) return request;
   if (auto request = upkeep(now)) return request;
   return look_for_work(now);
@@ -90,8 +98,10 @@ std::optional<worker::Request> WorkerDispatcher::wanted(Timestamp now) {
 Timestamp WorkerDispatcher::wake_at() const noexcept {
   Timestamp at = std::min(check_at_, search_.wake_at(room(), suspect_runs_.empty()));
   if (!to_ack_again_.empty()) at = std::min(at, to_ack_again_.begin()->first);
+  if (!to_give_back_again_.empty()) at = std::min(at, to_give_back_again_.begin()->first);
+  if (!acking_ && (!to_ack_.empty() || !to_ack_alone_.empty())) at = std::min(at, gate_.opens_at());
   if (keeping_up_) return at;
-  if (renews_sessions()) at = std::min(at, sessions_at_);
+  if (renews_sessions()) at = std::min({at, sessions_at_, idle_at_});
   if (!draining_) at = std::min({at, cleanup_at_, gauges_at_});
   return at;
 }
@@ -131,6 +141,8 @@ void WorkerDispatcher::check_deadlines(Timestamp now) {
     // The store could not be asked in time whether the lock still holds, so it does not.
     if (!run.lease.lost() && !run.settled && run.lease.until() <= now) {
       metrics_.add(metric::kLocksLost, {{"kind", "activity"}});
+      // A renewal without a response is a failure of the store, which hangs. The activity is not to blame.
+      if (renewing_ || run.beating) run.store_failed = true;
       lose(id, run, now);
     }
     if (!renewing_ && !run.settled) check_at_ = std::min(check_at_, std::max(run.lease.renew_at(), now));
@@ -141,6 +153,17 @@ void WorkerDispatcher::check_deadlines(Timestamp now) {
     if (wants_to_beat(run) && !beating_) check_at_ = std::min(check_at_, std::max(run.beat_at, now));
     if (run.replace_thread_at) check_at_ = std::min(check_at_, std::max(*run.replace_thread_at, now));
   }
+}
+
+// Activities run for as long as they have run, whatever a clock says.
+void WorkerDispatcher::clock_jumped(Milliseconds by) {
+  for (auto& [id, run] : runs_) {
+    run.lease.clock_jumped(by);
+    for (std::optional<Timestamp>* const time : {&run.deadline, &run.silent_at, &run.replace_thread_at}) {
+      if (*time) **time = shifted(**time, by);
+    }
+  }
+  check_at_ = Timestamp::min();
 }
 
 std::optional<worker::Request> WorkerDispatcher::stop_or_replace(Timestamp now) {
@@ -162,6 +185,14 @@ std::optional<worker::Request> WorkerDispatcher::stop_or_replace(Timestamp now) 
     return request(worker::ReplaceThread{id});
   }
   return std::nullopt;
+}
+
+void WorkerDispatcher::not_replaced(const worker::NoThread& missing, Timestamp now) {
+  if (replaced_runs_.erase(missing.run) == 0) return;  // it has returned, and its thread with it
+  ++threads_;
+  Run& run = runs_.at(missing.run);
+  warn(run, "the thread of a stuck activity cannot be replaced; its slot stays occupied", "error", missing.error);
+  give_grace(run, now);
 }
 
 std::optional<worker::Request> WorkerDispatcher::renew(Timestamp now) {
@@ -187,14 +218,27 @@ std::optional<worker::Request> WorkerDispatcher::start() {
   worker::Start wanted = std::move(to_start_.front());
   to_start_.pop_front();
   const RunId id = wanted.run;
-  runs_.at(id).starting = true;
+  Run& run = runs_.at(id);
+  run.starting = true;
+  run.has_begun = true;
   return request(std::move(wanted), {id});
 }
 
-// One at a time: what ends meanwhile makes up the next one.
-std::optional<worker::Request> WorkerDispatcher::acknowledge() {
-  if (acking_ || to_ack_.empty()) return std::nullopt;
-  std::vector<RunId> runs = std::exchange(to_ack_, {});
+// One call at a time: activities that end during a call form the next batch. An acknowledgement that failed is sent
+// alone, and so is every one until the store accepts one.
+std::optional<worker::Request> WorkerDispatcher::acknowledge(Timestamp now) {
+  if (acking_ || !gate_.is_open(now)) return std::nullopt;
+  std::vector<RunId> runs;
+  if (gate_.probes() && !to_ack_.empty()) {  // so that not only acknowledgements that always fail are probes
+    runs.push_back(to_ack_.front());
+    to_ack_.erase(to_ack_.begin());
+  } else if (!to_ack_alone_.empty()) {
+    runs.push_back(to_ack_alone_.front());
+    to_ack_alone_.pop_front();
+  } else {
+    runs.swap(to_ack_);
+  }
+  if (runs.empty()) return std::nullopt;
   auto acks = std::make_shared<std::vector<WorkAck>>();
   acks->reserve(runs.size());
   for (const RunId id : runs) acks->push_back(*runs_.at(id).ack);
@@ -206,11 +250,11 @@ std::optional<worker::Request> WorkerDispatcher::acknowledge() {
 std::optional<worker::Request> WorkerDispatcher::give_back() {
   worker::GiveBack given;
   std::vector<RunId> runs;
-  std::erase_if(to_give_back_, [&](auto& entry) {
-    const Run& run = runs_.at(entry.first);
+  std::erase_if(to_give_back_, [&](RunId id) {
+    const Run& run = runs_.at(id);
     if (wants_to_beat(run) || (run.beating && !run.lease.lost())) return false;
-    runs.push_back(entry.first);
-    given.abandons.push_back(std::move(entry.second));
+    runs.push_back(id);
+    given.abandons.push_back(run.abandon);
     return true;
   });
   if (runs.empty()) return std::nullopt;
@@ -236,16 +280,19 @@ std::optional<worker::Request> WorkerDispatcher::upkeep(Timestamp now) {
 }
 
 std::size_t WorkerDispatcher::free_places() const noexcept {
-  if (fetch_.tags.takes_nothing()) return 0;
   const std::size_t threads = max_threads_ - std::min(max_threads_, threads_);
   // Whatever has a thread may turn out to be asynchronous.
   const std::size_t async = max_async_ - std::min(max_async_, async_ + threads_);
   return std::min(threads, async);
 }
 
+std::size_t WorkerDispatcher::fetch_limit(std::size_t places) const noexcept {
+  return health_->is_available() ? places : std::min<std::size_t>(places, may_fetch_ ? 1 : 0);
+}
+
 std::size_t WorkerDispatcher::room() const noexcept {
   const std::size_t free = free_places();
-  return places_ ? free - std::min(free, places_->reserved()) : free;
+  return fetch_limit(places_ ? free - std::min(free, places_->reserved()) : free);
 }
 
 // What a fetch is about to fill is not free, and a node that begins nothing new has no places.
@@ -258,7 +305,8 @@ void WorkerDispatcher::publish_places() const noexcept {
 std::optional<worker::Request> WorkerDispatcher::look_for_work(Timestamp now) {
   // Asked once: a turn may reserve the last place meanwhile, and who waits for no items waits in vain. What a fetch is
   // to fill is taken away from the turns in the same step.
-  const std::size_t places = places_ && search_.will_fetch(now) ? places_->take_for_fetch(free_places()) : room();
+  const std::size_t places =
+      places_ && search_.will_fetch(now) ? fetch_limit(places_->take_for_fetch(free_places())) : room();
   switch (search_.next(now, places, suspect_runs_.empty())) {
     case WorkSearch::Step::kFetch:
       return request(worker::Fetch{fetch_options(places)});
@@ -291,7 +339,7 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
   } else if (is_request_for<worker::Ack>(request.kind)) {
     acknowledged(request, std::get<std::vector<ProviderResult<void>>>(answer), now);
   } else if (is_request_for<worker::GiveBack>(request.kind)) {
-    given_back(request, std::get<std::vector<ProviderResult<void>>>(answer));
+    given_back(request, std::get<std::vector<ProviderResult<void>>>(answer), now);
   } else if (is_request_for<worker::Renew>(request.kind)) {
     renewed(request, std::get<std::vector<ProviderResult<Timestamp>>>(answer), now);
   } else if (is_request_for<worker::Beat>(request.kind)) {
@@ -311,6 +359,8 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
     gauges_read(std::get<worker::Gauges>(answer));
   } else if (is_request_for<worker::Start>(request.kind)) {
     started(request.runs.front(), now);
+  } else if (const auto* missing = std::get_if<worker::NoThread>(&answer)) {
+    not_replaced(*missing, now);
   }
   sweep();
   publish_places();

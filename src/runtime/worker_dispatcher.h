@@ -7,6 +7,10 @@
 //            ├─► acknowledged as failed: expired, or tried too often
 //            └─► given back: no handler here, or not decodable
 //
+// A call that fails because of the store is repeated while the lock can be renewed, and does not count as an attempt.
+// Until the store works again the dispatcher fetches one activity at a time. If the store refuses an outcome because of
+// its data, or repeatedly while it accepts other outcomes, the activity ends as poison, without another run.
+//
 // The lock of a run is renewed until its outcome is in the store, and what its heartbeats tell is written now and then.
 // A run whose outcome nobody wants any more (cancelled, lock lost, shutdown) is told to stop; if it does not return
 // within the grace period, its thread is replaced. Used by one thread at a time.
@@ -34,6 +38,8 @@
 #include "runtime/bounded_label.h"
 #include "runtime/lease.h"
 #include "runtime/local_work.h"
+#include "runtime/store_gate.h"
+#include "runtime/store_health_threads.h"
 #include "runtime/work_places.h"
 #include "runtime/work_search.h"
 #include "runtime/worker_requests.h"
@@ -48,10 +54,10 @@ using ActivityResolver = std::function<std::shared_ptr<const ActivityHandler>(co
 
 class WorkerDispatcher {
  public:
-  // `places` are shared with those who claim for it; null: nobody does.
+  // `places` are shared with the dispatcher that claims activities; null: no claims. `health`: null means its own.
   WorkerDispatcher(const RuntimeOptions& options, const Capabilities& store, const std::string& owner,
                    const CapabilityFilter& filter, ActivityResolver resolve,
-                   std::shared_ptr<WorkPlaces> places = nullptr);
+                   std::shared_ptr<WorkPlaces> places = nullptr, std::shared_ptr<StoreHealth> health = nullptr);
 
   // Nothing: only an answer, a report, or the time of wake_at(), changes anything.
   [[nodiscard]] std::optional<worker::Request> next(Timestamp now);
@@ -63,6 +69,8 @@ class WorkerDispatcher {
   // The user's code is alive; details, if there are any, replace those before. Without effect on a run whose outcome is
   // not wanted any more.
   void heartbeat(RunId id, Payload details, Timestamp now);
+  // The thread of the run ends before the function returns. The activity is abandoned, which counts as an attempt.
+  void abandoned(RunId id, Timestamp now);
   // The user's function has returned.
   void returned(RunId id);
   // A turn that was committed here has withdrawn it.
@@ -72,6 +80,9 @@ class WorkerDispatcher {
   // What it is to be told; to be asked for behind every call.
   [[nodiscard]] NewsForTurns take_news() { return std::exchange(news_, {}); }
   [[nodiscard]] bool has_news() const noexcept { return !news_.empty(); }
+
+  // The store's clock was set forward by this much, before anything is told or asked with the new time.
+  void clock_jumped(Milliseconds by);
 
   // Begins nothing new.
   void drain();
@@ -101,6 +112,7 @@ class WorkerDispatcher {
     std::optional<Timestamp> deadline;              // start-to-close
     std::optional<Timestamp> silent_at;             // when it will have been silent for too long
     std::optional<Timestamp> replace_thread_at;     // told to stop, and given this much time
+    bool has_begun = false;                         // its code may have run
     bool starting = false;                          // handed over, and not known to have arrived
     bool stop_wanted = false;                       // to be told once it has arrived
     bool returned = true;                           // no thread is occupied
@@ -109,12 +121,15 @@ class WorkerDispatcher {
     bool claimed = false;                           // by a commit here, and the outcome is still to be offered
     bool offered = false;                           // the verdict is still to come
     std::optional<Timestamp> offer_at{};            // at the latest; earlier if its thread is back
-    int retries = 0;
-    std::optional<WorkAck> ack;  // to be sent, or sent and to be sent again
-    Payload progress;            // of its latest heartbeat, or what the attempt before left
-    bool progressed = false;     // the store does not have it
-    bool beating = false;        // the store is being told
-    Timestamp beat_at{};         // not to be told before
+    Repeats repeats{};                              // of its acknowledgement or abandon
+    bool store_failed = false;                      // a call for it failed, which may cost it its lock
+    bool ends_as_poison = false;                    // the store has refused its outcome for good
+    Abandon abandon{};                              // once it is abandoned
+    std::optional<WorkAck> ack;                     // to be sent, or sent and to be sent again
+    Payload progress;                               // of its latest heartbeat, or of the attempt before
+    bool progressed = false;                        // the store does not have it
+    bool beating = false;                           // a heartbeat call is in progress
+    Timestamp beat_at{};                            // no heartbeat call before this time
   };
   struct Outstanding {
     std::size_t kind = 0;
@@ -124,9 +139,11 @@ class WorkerDispatcher {
   [[nodiscard]] worker::Request request(worker::RequestBody body, std::vector<RunId> runs = {});
   [[nodiscard]] std::optional<worker::Request> wanted(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> stop_or_replace(Timestamp now);
+  // No thread could be made: the slot of the run stays occupied until the next try.
+  void not_replaced(const worker::NoThread& missing, Timestamp now);
   [[nodiscard]] std::optional<worker::Request> renew(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> beat(Timestamp now);
-  [[nodiscard]] std::optional<worker::Request> acknowledge();
+  [[nodiscard]] std::optional<worker::Request> acknowledge(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> give_back();
   [[nodiscard]] std::optional<worker::Request> start();
   [[nodiscard]] std::optional<worker::Request> upkeep(Timestamp now);
@@ -135,13 +152,24 @@ class WorkerDispatcher {
   [[nodiscard]] WorkFetch fetch_options(std::size_t limit) const;
   // Places that are free, and those of them that nobody has reserved.
   [[nodiscard]] std::size_t free_places() const noexcept;
+  // While the store is unavailable: one, as a probe.
+  [[nodiscard]] std::size_t fetch_limit(std::size_t places) const noexcept;
   [[nodiscard]] std::size_t room() const noexcept;
   void publish_places() const noexcept;
 
   void fetched(ProviderResult<WorkBatch> batch, Timestamp now);
   void awaited(const ProviderResult<bool>& found, Timestamp now);
   void acknowledged(const Outstanding& request, const std::vector<ProviderResult<void>>& answers, Timestamp now);
-  void given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers);
+  void ack_failed(RunId id, const ProviderError& error, bool alone, Timestamp now);
+  void end_as_poison(RunId id, const ProviderError& error);
+  void store_failed(Run& run, StoreCall call, const ProviderError& error, Timestamp now);
+  // A call that writes a lock has succeeded.
+  void lock_written(Timestamp now);
+  [[nodiscard]] bool repeats_anything() const noexcept;
+  // The attempt does not count: the store, and not the activity, is why its lock ended.
+  void give_back_or_settle(RunId id);
+  [[nodiscard]] bool may_fetch(Timestamp now) const noexcept;
+  void given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers, Timestamp now);
   void renewed(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers, Timestamp now);
   void beaten(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers, Timestamp now);
   void extended(RunId id, Run& run, const ProviderResult<Timestamp>& until, Timestamp now);
@@ -150,16 +178,21 @@ class WorkerDispatcher {
 
   void take_on(WorkItem item, Timestamp now, bool claimed);
   void begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now);
+  void try_later(RunId id, Run& run, Timestamp now);
   void fail(RunId id, ErrorDetails error);
   void complete_with(RunId id, MessageBody completion);
   // Under the lock that this item names.
   [[nodiscard]] bool is_running(const WorkItem& item) const;
   void offer_when_returned(Run& run, Timestamp now);
   void offer(RunId id, Run& run);
-  void judged(const Verdict& verdict);
+  void judged(const Verdict& verdict, Timestamp now);
   // Nothing will be offered.
   void offers_nothing(Run& run);
   void give_back_later(RunId id, Milliseconds delay, bool ignore_attempt);
+  // The activity has not been started, and its schedule-to-start timeout decides how long that may last.
+  [[nodiscard]] static bool awaits_start(const WorkItem& item) noexcept;
+  [[nodiscard]] Milliseconds delay_until_next_try(const WorkItem& item, Milliseconds delay, Timestamp now) const;
+  void give_back_unstarted(RunId id, const WorkItem& item, Milliseconds delay);
   [[nodiscard]] static bool wants_to_beat(const Run& run) noexcept;
   [[nodiscard]] static Identity identity_of(const MessageRecord& record);
   // Nobody waits for its outcome any more.
@@ -174,6 +207,10 @@ class WorkerDispatcher {
   void check_deadlines(Timestamp now);
   void time_out(RunId id, Run& run, const std::string& why, Timestamp now);
   [[nodiscard]] bool serves_sessions() const noexcept;
+  // The store counts this as a use of the run's session.
+  void use_session(const Run& run, Timestamp now);
+  // Some session that this node used has been idle for its timeout. Forgets those.
+  [[nodiscard]] bool has_idle_session(Timestamp now);
   // What still runs at the end may belong to a session, which is to stay here until then.
   [[nodiscard]] bool renews_sessions() const noexcept { return !draining_ || !runs_.empty(); }
   // A node without a name of its own cannot take its sessions up again, so it leaves them to the others.
@@ -195,6 +232,7 @@ class WorkerDispatcher {
   WorkFetch fetch_;
   ActivityResolver resolve_;
   std::shared_ptr<WorkPlaces> places_;
+  std::shared_ptr<StoreHealth> health_;
   std::size_t max_threads_;
   std::size_t max_async_;
   std::size_t max_payload_bytes_;
@@ -221,8 +259,10 @@ class WorkerDispatcher {
   std::deque<worker::Start> to_start_;
   std::vector<RunId> to_stop_;
   std::vector<RunId> to_ack_;
+  std::deque<RunId> to_ack_alone_;  // acknowledgements that the store did not accept
   std::multimap<Timestamp, RunId> to_ack_again_;
-  std::vector<std::pair<RunId, Abandon>> to_give_back_;
+  std::vector<RunId> to_give_back_;
+  std::multimap<Timestamp, RunId> to_give_back_again_;
   std::map<RequestId, Outstanding> outstanding_;
   NewsForTurns news_;
 
@@ -233,14 +273,18 @@ class WorkerDispatcher {
   std::set<RunId> suspect_runs_;
   std::set<RunId> replaced_runs_;  // whose thread was replaced
   std::vector<RunId> over_;        // settled since the last sweep
+  StoreGate gate_;                 // of acknowledgements
+  bool may_fetch_ = true;          // as of the latest look
   bool acking_ = false;
   bool renewing_ = false;
   bool beating_ = false;
   bool keeping_up_ = false;
   bool draining_ = false;
-  Timestamp check_at_ = Timestamp::max();     // no lease, deadline or grace period needs it earlier
-  Timestamp sessions_at_ = Timestamp::max();  // the next renewal, while there are sessions
-  bool holds_sessions_ = false;               // perhaps: some were claimed, and not given up
+  Timestamp check_at_ = Timestamp::max();          // no lease, deadline or grace period needs it earlier
+  Timestamp sessions_at_ = Timestamp::max();       // the next renewal, while there are sessions
+  bool holds_sessions_ = false;                    // possibly: some were claimed and not released
+  std::map<std::string, Timestamp> session_uses_;  // the latest of each; without those of an earlier process
+  Timestamp idle_at_ = Timestamp::max();           // no session of session_uses_ is idle earlier
   Timestamp cleanup_at_ = Timestamp::min();
   Timestamp gauges_at_ = Timestamp::min();
 };

@@ -56,8 +56,11 @@ void WorkerDispatcher::beaten(const Outstanding& request, const std::vector<Prov
     Run& run = found->second;
     run.beating = false;
     if (run.settled) continue;
-    // What could not be written is written with the next one; a run that is given back does not wait for that.
-    if (!answers[i] && answers[i].error().retryable() && run.wanted) run.progressed = true;
+    // Details that could not be written are written with the next heartbeat, unless the store refuses them. A run that
+    // is abandoned does not wait for that.
+    if (!answers[i] && answers[i].error().kind() != ProviderErrorKind::kLockLost && !answers[i].error().data_error() &&
+        run.wanted)
+      run.progressed = true;
     extended(found->first, run, answers[i], now);
   }
   check_deadlines(now);
@@ -76,14 +79,38 @@ bool WorkerDispatcher::serves_sessions() const noexcept {
                      [](const auto& entry) { return entry.second.record.session && !entry.second.settled; });
 }
 
+void WorkerDispatcher::use_session(const Run& run, Timestamp now) {
+  if (!run.record.session) return;
+  session_uses_[*run.record.session] = now;
+  idle_at_ = std::min(idle_at_, shifted(now, session_idle_));
+}
+
+bool WorkerDispatcher::has_idle_session(Timestamp now) {
+  if (now < idle_at_) return false;
+  idle_at_ = Timestamp::max();
+  const std::size_t idle = std::erase_if(session_uses_, [&](const auto& entry) {
+    const Timestamp idle_at = shifted(entry.second, session_idle_);
+    if (idle_at > now) idle_at_ = std::min(idle_at_, idle_at);
+    return idle_at <= now;
+  });
+  return idle > 0;
+}
+
+// A renewal also releases sessions that were idle for their timeout, so a renewal is due when a timeout ends.
 std::optional<worker::Request> WorkerDispatcher::keep_sessions(Timestamp now) {
   constexpr Milliseconds kHoweverIdle = std::chrono::hours(24 * 36'525);
   const bool give_up = gives_up_sessions() && !serves_sessions();
-  if (!give_up && (!renews_sessions() || now < sessions_at_)) return std::nullopt;
+  if (!give_up) {
+    if (!renews_sessions()) return std::nullopt;
+    const bool some_are_idle = has_idle_session(now);
+    if (now < sessions_at_ && !some_are_idle) return std::nullopt;
+  }
   sessions_at_ = Timestamp::max();
   keeping_up_ = true;
   if (give_up) {
     holds_sessions_ = false;
+    session_uses_.clear();
+    idle_at_ = Timestamp::max();
     return request(worker::RenewSessions{owner_, Milliseconds(0), kHoweverIdle});
   }
   return request(worker::RenewSessions{owner_, session_timeout_, session_idle_});

@@ -1,6 +1,7 @@
 #include "runtime/worker_requests.h"
 
 #include <array>
+#include <system_error>
 #include <utility>
 
 namespace perdure::runtime::worker {
@@ -63,7 +64,11 @@ Answer perform(const ProviderCalls& calls, ActivityRunner& runner, RequestBody b
           return Done{};
         } else {
           static_assert(std::is_same_v<Body, ReplaceThread>, "every request is carried out");
-          runner.replace_thread(request.run);
+          try {
+            runner.replace_thread(request.run);
+          } catch (const std::system_error& error) {
+            return NoThread{request.run, error.what()};
+          }
           return Done{};
         }
       },

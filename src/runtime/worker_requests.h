@@ -82,14 +82,20 @@ struct Gauges {
   std::optional<QueueDepths> queues;
 };
 struct Done {};
+// To ReplaceThread: the system has no thread.
+struct NoThread {
+  RunId run = 0;
+  std::string error;
+};
 using Answer = std::variant<Done, ProviderResult<WorkBatch>, ProviderResult<bool>, std::vector<ProviderResult<void>>,
-                            std::vector<ProviderResult<Timestamp>>, ProviderResult<std::size_t>, Gauges>;
+                            std::vector<ProviderResult<Timestamp>>, ProviderResult<std::size_t>, Gauges, NoThread>;
 
 // Who runs activities.
 class ActivityRunner {
  public:
   virtual void start(Start start) = 0;
   virtual void stop(RunId run) = 0;
+  // Throws std::system_error if no thread can be made; then nothing has changed.
   virtual void replace_thread(RunId run) = 0;
 
  protected:

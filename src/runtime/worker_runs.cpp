@@ -4,8 +4,11 @@
 
 #include <perdure/engine_metrics.h>
 #include "model/decode_error.h"
+#include "model/error_text.h"
 #include "model/message_codec.h"
 #include "model/planted_fault.h"
+#include "model/refused_by_store.h"
+#include "model/reserved_names.h"
 #include "providers/times.h"
 #include "runtime/worker_dispatcher.h"
 
@@ -15,9 +18,6 @@ namespace {
 
 // What can never work here may work on another node, or after the next deployment.
 constexpr Milliseconds kRestOfUnusableWork{1'000};
-constexpr Milliseconds kRestAfterFailedAck{100};
-constexpr Milliseconds kFirstAckRetry{10};  // doubling
-constexpr int kMaxAckDoublings = 7;
 
 }  // namespace
 
@@ -25,7 +25,8 @@ constexpr int kMaxAckDoublings = 7;
 
 void WorkerDispatcher::fetched(ProviderResult<WorkBatch> batch, Timestamp now) {
   if (!batch) {
-    const Milliseconds rest = search_.fetch_failed(batch.error(), now);
+    const Milliseconds rest = search_.fetch_failed(now);
+    health_->failed(StoreCall::kFetchActivities, batch.error(), now);
     return report_backoff("activities cannot be fetched; trying again later", batch.error(), rest);
   }
   const std::size_t suspects_before = suspect_runs_.size();
@@ -34,11 +35,19 @@ void WorkerDispatcher::fetched(ProviderResult<WorkBatch> batch, Timestamp now) {
   withdrawn_meanwhile_.clear();
   if (places_) places_->queue_seen(items >= search_.being_fetched());
   search_.fetched(items, suspect_runs_.size() > suspects_before);
+  health_->succeeded(StoreCall::kFetchActivities, now);
+  // With nothing to repeat and nothing fetched, no acknowledgement will show that the store works again.
+  if (items == 0 && !repeats_anything()) health_->succeeded(StoreCall::kStoreOutcomes, now);
+  if (health_->is_available()) {
+    search_.resume();
+  } else {
+    search_.hold_off(now);
+  }
 }
 
 void WorkerDispatcher::awaited(const ProviderResult<bool>& found, Timestamp now) {
   if (found) return search_.awaited();
-  const Milliseconds rest = search_.await_failed(found.error(), now);
+  const Milliseconds rest = search_.await_failed(now);
   report_backoff("the store cannot be waited on; trying again later", found.error(), rest);
 }
 
@@ -61,6 +70,7 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
   if (item.attempt_count > std::max(max_attempts_ / 2, 1U)) suspect_runs_.insert(id);
   if (run.record.session) {
     holds_sessions_ = true;
+    use_session(run, now);
     sessions_at_ = std::min(sessions_at_, shifted(now, session_timeout_ / 2));
   }
   if (draining_) return give_back_later(id, Milliseconds(0), true);
@@ -71,7 +81,9 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
          std::to_string(max_attempts_));
     return fail(
         id, PoisonError{PoisonSubject::kActivity, run.record.instance, run.record.execution.value_or(kFirstExecutionId),
-                        run.record.name, run.record.activity_id, item.attempt_count, max_attempts_, "ExecuteActivity"});
+                        run.record.name, run.record.activity_id, item.attempt_count, max_attempts_,
+                        resolve_(run.record.name) ? "ExecuteActivity"
+                                                  : not_registered("activity '" + run.record.name + "'", owner_)});
   }
   if (item.expired) {
     const auto& limit = run.record.timeouts.schedule_to_start;
@@ -93,7 +105,25 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
   } catch (const DecodeError& error) {
     warn(run, "an activity cannot be decoded; it is given back", "error", error.what());
   }
-  give_back_later(id, kRestOfUnusableWork, false);
+  give_back_unstarted(id, item, delay_until_next_try(item, kRestOfUnusableWork, now));
+}
+
+// A schedule-to-start timeout also covers an activity that no node can start. Such a fetch is not counted: the store
+// would treat a counted fetch as a start, and the activity would end as poison before its timeout.
+bool WorkerDispatcher::awaits_start(const WorkItem& item) noexcept {
+  return item.record.timeouts.schedule_to_start && item.attempt_count == 1;
+}
+
+// Grows with the age of the activity where fetches are not counted, and never goes beyond the timeout.
+Milliseconds WorkerDispatcher::delay_until_next_try(const WorkItem& item, Milliseconds delay, Timestamp now) const {
+  if (!awaits_start(item)) return delay;
+  const Timestamp expires_at = shifted(item.scheduled_at, *item.record.timeouts.schedule_to_start);
+  const Milliseconds grown = std::max(delay, std::min(now - item.scheduled_at, backoff_.max));
+  return std::clamp(expires_at - now, Milliseconds(0), grown);
+}
+
+void WorkerDispatcher::give_back_unstarted(RunId id, const WorkItem& item, Milliseconds delay) {
+  give_back_later(id, delay, awaits_start(item));
 }
 
 void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now) {
@@ -102,9 +132,9 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
   run.version = activity.orchestration_version;
   auto handler = resolve_(activity.name);
   if (!handler) {
-    const Milliseconds delay = backoff_.after(item.attempt_count);
+    const Milliseconds delay = delay_until_next_try(item, backoff_.after(item.attempt_count), now);
     report_unregistered(run, delay);
-    return give_back_later(id, delay, false);
+    return give_back_unstarted(id, item, delay);
   }
   report_start(run, item.scheduled_at, now);
   run.wanted = true;
@@ -120,6 +150,7 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
     run.silent_at = shifted(now, *activity.timeouts.heartbeat);
     check_at_ = std::min(check_at_, *run.silent_at);
   }
+  const auto& earlier = activity.earlier;
   to_start_.push_back({.run = id,
                        .about = {.instance_id = run.record.instance,
                                  .execution_id = run.record.execution.value_or(kFirstExecutionId),
@@ -127,7 +158,9 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
                                  .orchestration_version = activity.orchestration_version,
                                  .activity_name = std::move(activity.name),
                                  .activity_id = activity.schedule_id,
-                                 .attempt = item.attempt_count,
+                                 .first_attempt_id = earlier ? earlier->first : activity.schedule_id,
+                                 .incarnation = activity.incarnation.value_or(0),
+                                 .attempt = item.attempt_count + (earlier ? earlier->count : 0),
                                  .worker_id = owner_,
                                  .session_id = std::move(activity.session_id),
                                  .tag = std::move(activity.tag),
@@ -145,6 +178,7 @@ void WorkerDispatcher::ended(RunId id, ActivityOutcome outcome, Timestamp now) {
   if (found == runs_.end()) return;
   Run& run = found->second;
   if (!run.wanted) return;
+  if (!outcome && outcome.error().retryable && is_engine_activity(run.record.name)) return try_later(id, run, now);
   offer_when_returned(run, now);
   const bool too_long = outcome && *outcome && (*outcome)->size() > max_payload_bytes_;
   report(run, outcome && !too_long ? "success" : "app_error", now, outcome && *outcome ? (*outcome)->size() : 0);
@@ -159,17 +193,32 @@ void WorkerDispatcher::ended(RunId id, ActivityOutcome outcome, Timestamp now) {
   complete_with(id, messages::ActivityCompleted{run.record.activity_id, std::move(*outcome)});
 }
 
+// An activity of the engine fails like this only if the store does, so the attempt does not count.
+void WorkerDispatcher::try_later(RunId id, Run& run, Timestamp now) {
+  report(run, "abandoned", now);
+  unwant(run);
+  give_back_later(id, backoff_.after(run.attempt), true);
+}
+
+void WorkerDispatcher::abandoned(RunId id, Timestamp now) {
+  const auto found = runs_.find(id);
+  if (found == runs_.end() || !found->second.wanted) return;
+  Run& run = found->second;
+  warn(run, "an activity ended its thread instead of returning; it is abandoned and will run again", "attempt",
+       std::to_string(run.attempt));
+  report(run, "abandoned", now);
+  unwant(run);
+  give_back_later(id, backoff_.after(run.attempt), false);
+}
+
 void WorkerDispatcher::fail(RunId id, ErrorDetails error) {
   Run& run = runs_.at(id);
-  if (auto* application = std::get_if<ApplicationError>(&error);
-      application && application->message.size() > max_payload_bytes_) {
-    application->message.resize(max_payload_bytes_);
-    application->message += " (cut at max_payload_bytes)";
-  }
+  error = with_storable_text(std::move(error), max_payload_bytes_);
   if (!std::holds_alternative<PoisonError>(error)) {
     warn(run, "an activity failed", "error", describe(error));
   }
-  complete_with(id, messages::ActivityFailed{run.record.activity_id, std::move(error), run.progress});
+  const auto attempts = run.attempt > 1 ? std::optional(run.attempt) : std::nullopt;
+  complete_with(id, messages::ActivityFailed{run.record.activity_id, std::move(error), run.progress, attempts});
 }
 
 void WorkerDispatcher::complete_with(RunId id, MessageBody completion) {
@@ -196,58 +245,7 @@ void WorkerDispatcher::returned(RunId id) {
   forget_if_over(id);
 }
 
-// ---- acknowledged --------------------------------------------------------------------------------------------------
-
-void WorkerDispatcher::acknowledged(const Outstanding& request, const std::vector<ProviderResult<void>>& answers,
-                                    Timestamp now) {
-  acking_ = false;
-  for (std::size_t i = 0; i < request.runs.size(); ++i) {
-    const RunId id = request.runs[i];
-    Run& run = runs_.at(id);
-    if (answers[i]) {
-      report_stored(run);
-      settle(id);
-      continue;
-    }
-    const ProviderError& error = answers[i].error();
-    if (error.kind() == ProviderErrorKind::kLockLost) {
-      // Cancelled, or taken over by another worker: nobody waits for this result.
-      if (!run.lease.lost()) metrics_.add(metric::kLocksLost, {{"kind", "activity"}});
-      tell(LogLevel::kDebug, run, "a late result is dropped");
-      settle(id);
-    } else if (planted(PlantedFault::kAckForgottenAfterError)) {
-      settle(id);
-    } else if (error.retryable() && !run.lease.lost()) {
-      const Milliseconds delay = kFirstAckRetry * (1 << std::min(run.retries++, kMaxAckDoublings));
-      to_ack_again_.emplace(now + delay, id);
-      metrics_.add(metric::kStoreRetries, {{"operation", "ack_work_item"}});
-    } else {
-      metrics_.add(metric::kActivityInfrastructureErrors, {{"activity_name", name_label(run)}});
-      warn(run, "the outcome of an activity could not be stored; it will run again", "error", error.to_string());
-      run.ack.reset();
-      give_back_later(id, kRestAfterFailedAck, false);
-    }
-  }
-}
-
-void WorkerDispatcher::give_back_later(RunId id, Milliseconds delay, bool ignore_attempt) {
-  Run& run = runs_.at(id);
-  offers_nothing(run);
-  to_give_back_.emplace_back(id, Abandon{run.lease.token(), delay, ignore_attempt});
-  if (!wants_to_beat(run)) return;
-  run.beat_at = Timestamp::min();  // it waits for that
-  check_at_ = Timestamp::min();
-}
-
-void WorkerDispatcher::given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers) {
-  for (std::size_t i = 0; i < request.runs.size(); ++i) {
-    if (!answers[i]) {
-      warn(runs_.at(request.runs[i]), "an activity could not be given back; its lock will expire", "error",
-           answers[i].error().to_string());
-    }
-    settle(request.runs[i]);
-  }
-}
+// ---- renewed -------------------------------------------------------------------------------------------------------
 
 void WorkerDispatcher::renewed(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers,
                                Timestamp now) {
@@ -263,8 +261,17 @@ void WorkerDispatcher::renewed(const Outstanding& request, const std::vector<Pro
 void WorkerDispatcher::extended(RunId id, Run& run, const ProviderResult<Timestamp>& until, Timestamp now) {
   if (until) {
     run.lease.renewed(*until);
+    if (run.repeats.failures() == 0) run.store_failed = false;
+    use_session(run, now);
+    lock_written(now);
     tell(LogLevel::kTrace, run, "a lock was renewed");
-  } else if (until.error().retryable()) {
+  } else if (until.error().kind() != ProviderErrorKind::kLockLost) {
+    if (until.error().data_error()) {
+      warn(run, "the store refuses the details of a heartbeat; they are dropped", "error", until.error().to_string());
+      if (!run.progressed) run.progress.reset();  // or else its failure would carry them
+    } else {
+      store_failed(run, StoreCall::kLockActivities, until.error(), now);
+    }
     run.lease.renew_failed(now);  // the lock holds until it ends, and the work goes on
   } else {
     if (!run.lease.lost()) metrics_.add(metric::kLocksLost, {{"kind", "activity"}});
@@ -289,16 +296,20 @@ void WorkerDispatcher::lose(RunId id, Run& run, Timestamp now) {
   run.lease.lose();
   if (!run.wanted) {
     // Its outcome is on its way. A retry makes no sense any more; the answer to a try that is under way settles it.
-    if (!run.ack || std::erase_if(to_ack_again_, [id](const auto& entry) { return entry.second == id; }) == 0) return;
+    if (!run.ack || std::erase_if(to_ack_again_, [id](const auto& entry) { return entry.second == id; }) +
+                            std::erase(to_ack_alone_, id) ==
+                        0) {
+      return;
+    }
     warn(run, "the outcome of an activity could not be stored before its lock ended; it will run again", "retries",
-         std::to_string(run.retries));
-    settle(id);
+         std::to_string(run.repeats.failures()));
+    give_back_or_settle(id);
     return;
   }
   tell(LogLevel::kInfo, run, "an activity is told to stop: its result is no longer wanted");
   report(run, "cancelled", now);
   stop(id, run, now);
-  settle(id);
+  give_back_or_settle(id);
 }
 
 // One that has not begun does not begin any more. One that is about to is told as soon as it can be.

@@ -18,6 +18,7 @@ inline constexpr Milliseconds kOrphanRetention{3'600'000};
 class ClockFactory : public ProviderFactory {
  public:
   void advance(Milliseconds by) override { clock_->advance(by); }
+  void step(Milliseconds by) override { clock_->step(by); }
   void corrupt_history(Provider& store, const std::string& instance) override {
     dynamic_cast<HistoryDamage&>(store).damage_history(instance);
   }

@@ -2,9 +2,40 @@
 // empty it, because to make a schema costs more than most tests.
 #pragma once
 
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 
+#include <perdure/clock.h>
+
 namespace perdure::testing {
+
+// The steady clock of the providers on such a schema. It moves together with the clock of the server: a provider that
+// reads one of them during a move waits for the end of the move.
+class ServerSteadyClock final : public Clock {
+ public:
+  [[nodiscard]] Timestamp now() const override { return time_.now(); }
+  [[nodiscard]] Milliseconds steady() const override {
+    const std::shared_lock lock(moving_);
+    return time_.steady();
+  }
+  [[nodiscard]] std::string steady_origin() const override { return time_.steady_origin(); }
+  void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Milliseconds until) override {
+    time_.wait_until(lock, changed, until);
+  }
+
+  // `move_server` moves the clock of the server by the same duration.
+  template <class MoveServer>
+  void advance(Milliseconds by, MoveServer move_server) {
+    const std::unique_lock lock(moving_);
+    move_server();
+    time_.advance(by);
+  }
+
+ private:
+  mutable std::shared_mutex moving_;
+  ManualClock time_{Timestamp()};
+};
 
 // A script for a new schema: test_begin(start) empties these tables, which are written like 'schema.table', and sets
 // the clock; test_advance(duration) moves it, and waits that are going on notice.
@@ -14,8 +45,7 @@ namespace perdure::testing {
   INSERT INTO <schema>.test_clock VALUES (0);
   CREATE OR REPLACE FUNCTION <schema>.now_ms() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
   BEGIN
-    RETURN (
-      SELECT greatest(c.ms, nullif(current_setting('perdure.floor', true), '')::bigint) FROM <schema>.test_clock c);
+    RETURN (SELECT greatest(c.ms, pg_sequence_last_value('<schema>.store_time')) FROM <schema>.test_clock c);
   END $$;
   CREATE FUNCTION <schema>.test_advance(duration bigint) RETURNS void LANGUAGE sql AS $$
     UPDATE <schema>.test_clock SET ms = ms + duration;
@@ -29,6 +59,7 @@ namespace perdure::testing {
     FOREACH emptied IN ARRAY ARRAY[<tables>]::regclass[] LOOP
       EXECUTE CASE WHEN pg_relation_size(emptied) > 262144 THEN 'TRUNCATE ' ELSE 'DELETE FROM ' END || emptied;
     END LOOP;
+    PERFORM setval('<schema>.store_time', 1, false);
     UPDATE <schema>.test_clock SET ms = start;
   END $$;
 )";

@@ -253,6 +253,19 @@ TEST_F(TimelineOf, OperationsEndAsTheyEnded) {
   EXPECT_EQ(all[3].how, cli::OperationEnd::kOpen);
 }
 
+// schedule_timer_at takes any time, and schedule_timer has no longest delay.
+TEST_F(TimelineOf, TimersMayBePastOrForever) {
+  at(0ms, started());
+  at(0ms, events::TimerCreated{.fire_at = kStart - 1h});
+  at(0ms, events::TimerCreated{.fire_at = Timestamp::min()});
+  at(0ms, events::TimerCreated{.fire_at = Timestamp::max()});
+  const auto all = rows();
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[1].label, "timer 0 ms");
+  EXPECT_EQ(all[2].label, "timer 0 ms");
+  EXPECT_THAT(all[3].label, HasSubstr("timer 1067"));
+}
+
 TEST_F(TimelineOf, WaitsTakeWhatArrivesInOrder) {
   at(0ms, started());
   at(0ms, events::QueueEventDelivered{"q", {}});     // 2: kept for the first who asks

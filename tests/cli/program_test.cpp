@@ -22,7 +22,7 @@ TEST(Program, AnErrorAsJsonMayHoldAnyBytes) {
   EXPECT_EQ(missing.exit_code, cli::kStoreFailed);
   EXPECT_THAT(nlohmann::json::parse(missing.err).at("error").get<std::string>(), HasSubstr("/nowhere"));
   EXPECT_EQ(sample_store().run({"list", "--json", "--status", "\xff"}).exit_code, cli::kUsage);
-  EXPECT_EQ(sample_store().run({"status", "\xff", "--json"}).exit_code, cli::kNotFound);
+  EXPECT_EQ(sample_store().run({"status", "\xff", "--json"}).exit_code, cli::kUsage);
 }
 
 TEST(Program, AnUnknownCommandIsNamed) {

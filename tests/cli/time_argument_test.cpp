@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/filter_options.h"
+#include "cli/text.h"
 
 namespace perdure::test {
 namespace {
@@ -21,6 +22,16 @@ constexpr Timestamp kMorning{std::chrono::sys_days{std::chrono::year{2026} / 5 /
 
 Timestamp time(std::string_view text) {
   return cli::parse_time("--t", text, kMorning);
+}
+
+// A timer may wait until any time, and the calendar of the standard library wraps around.
+TEST(TimeText, NamesTimesOutsideTheCalendar) {
+  EXPECT_EQ(cli::time_text(kMorning), "2026-05-01T09:30:00.000Z");
+  EXPECT_EQ(cli::time_text(Timestamp(std::chrono::sys_days{std::chrono::year{10'000} / 1 / 1}) - 1ms),
+            "9999-12-31T23:59:59.999Z");
+  EXPECT_EQ(cli::time_text(Timestamp(std::chrono::sys_days{std::chrono::year{10'000} / 1 / 1})), "after the year 9999");
+  EXPECT_EQ(cli::time_text(Timestamp::max()), "after the year 9999");
+  EXPECT_EQ(cli::time_text(Timestamp::min()), "before the year 0");
 }
 
 TEST(TimeArgument, TimesOfTheDay) {

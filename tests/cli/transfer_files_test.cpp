@@ -1,7 +1,6 @@
 // export and import: what may stand for a file.
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include <fcntl.h>
@@ -19,12 +18,6 @@ namespace perdure::test {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string text_of_file(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 std::vector<std::string> split_lines(const std::string& text) {
   std::istringstream in(text);
@@ -54,12 +47,6 @@ TEST_F(TransferFiles, ThroughAPipeThatHasAName) {
 TEST_F(TransferFiles, WhatIsNoFileIsNotReplacedByOne) {
   EXPECT_EQ(source().run({"export", "order-1", "-o", folder_.path()}).exit_code, cli::kUsage);
   EXPECT_EQ(source().run({"export", "order-1", "-o", ""}).exit_code, cli::kUsage);
-  const std::string link = folder_.file("link");
-  std::ofstream(folder_.file("target")) << "old";
-  std::filesystem::create_symlink(folder_.file("target"), link);
-  EXPECT_EQ(source().run({"export", "order-1", "-o", link}).exit_code, cli::kSuccess);
-  EXPECT_TRUE(std::filesystem::is_symlink(link));
-  EXPECT_EQ(text_of_file(folder_.file("target")), source().run({"export", "order-1"}).out);
   const std::string pipe = folder_.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);

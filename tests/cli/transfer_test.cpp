@@ -169,10 +169,11 @@ TEST_F(Transfer, PostgresAndSqliteTakeATreeAsAWholeOrNotAtAll) {
   const SqliteFile sqlite;
   const PostgresSchema schema(Timestamp(Milliseconds{1'700'000'000'000}));
   for (const auto& target : {sqlite.provider(), schema.connect()}) {
-    // What a message waits for is known to the store, though nobody can see it.
-    MessageRecord message;
-    message.instance = "family-b";
-    ASSERT_TRUE(target->enqueue_message(message));
+    // A queued start makes an id known, though no list shows it.
+    MessageRecord start;
+    start.kind = MessageKind::kStartOrchestration;
+    start.instance = "family-b";
+    ASSERT_TRUE(target->enqueue_message(start));
     const auto imported =
         dynamic_cast<InstanceImport&>(*target).import_instances(cli::copy_tree(*source().provider(), "family"));
     ASSERT_FALSE(imported);
@@ -180,6 +181,37 @@ TEST_F(Transfer, PostgresAndSqliteTakeATreeAsAWholeOrNotAtAll) {
     EXPECT_THAT(imported.error().message(), HasSubstr("'family-b'"));
     EXPECT_EQ(target->read_status("family").value(), std::nullopt);
     EXPECT_EQ(target->admin()->system_metrics().value(), SystemMetrics());
+  }
+}
+
+TEST_F(Transfer, MessagesThatWaitForAnIdDoNotStandInTheWay) {
+  const SqliteFile sqlite;
+  const PostgresSchema schema(Timestamp(Milliseconds{1'700'000'000'000}));
+  for (const auto& target : {sqlite.provider(), schema.connect()}) {
+    const Client client(target);
+    client.raise_event("family-b", "early", {.even_if_missing = true});
+    client.enqueue_event("family", "queue", "early");
+    client.enqueue_event("another", "queue", "early");
+    const auto imported =
+        dynamic_cast<InstanceImport&>(*target).import_instances(cli::copy_tree(*source().provider(), "family"));
+    ASSERT_TRUE(imported) << imported.error().message();
+    for (const char* id : {"family", "family-a", "family-b", "family-b-1"}) {
+      expect_same_instance(*source().provider(), *target, id);
+    }
+    const QueueDepths left = client.get_queue_depths();
+    EXPECT_EQ(left.messages + left.delayed_messages, 1U) << "a copy has ended: nothing would read its messages";
+  }
+}
+
+TEST_F(Transfer, TheCommandImportsAnIdThatAMessageWaitsFor) {
+  for (const bool skip_existing : {false, true}) {
+    const SqliteFile target;
+    Client(target.provider()).enqueue_event("order-2", "queue", 1);
+    std::vector<std::string> command{"import", file("all")};
+    if (skip_existing) command.emplace_back("--skip-existing");
+    const ProgramRun imported = target.run(command);
+    ASSERT_EQ(imported.exit_code, cli::kSuccess) << imported.err;
+    EXPECT_EQ(imported.out, "imported 9 instances\n");
   }
 }
 
@@ -321,7 +353,7 @@ TEST_F(Transfer, NoCutGoesUnnoticed) {
 
 TEST(InstanceFile, AnyBytesComeBack) {
   InstanceCopy copy;
-  copy.info.id = "id \xff\"\n";
+  copy.info.id = "id \xc3\xa9\"\\";
   copy.info.name = "name";
   copy.info.version = SemanticVersion{1, 2, 3};
   copy.info.output = std::string("\0\xfe", 2);
@@ -330,7 +362,7 @@ TEST(InstanceFile, AnyBytesComeBack) {
   copy.info.updated_at = Timestamp(Milliseconds{9'999'999'999'999});
   copy.info.completed_at = Timestamp(Milliseconds{2});
   copy.custom_status = {.value = "status \xc3\xa9", .version = 7};
-  copy.key_values = {{.key = "a\x80", .value = "", .updated_at = Timestamp(Milliseconds{-1})},
+  copy.key_values = {{.key = "a\x80", .value = "", .updated_at = Timestamp(Milliseconds{1})},
                      {.key = "b", .value = "\xf0\x9f", .updated_at = {}}};
   ExecutionCopy execution;
   execution.info.status = copy.info.status;
@@ -380,7 +412,14 @@ TEST(InstanceImport, WhatCannotBeIsRefused) {
     return !imported && imported.error().kind() == ProviderErrorKind::kInvalidArgument;
   };
   EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.info.id.clear(); }));
+  EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.info.id = "not text: \xff"; }));
   EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.executions.clear(); }));
+  EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.info.created_at = Timestamp(Milliseconds{-1}); }));
+  EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.info.updated_at = Timestamp::max(); }));
+  EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.executions.back().info.started_at = Timestamp::min(); }));
+  EXPECT_TRUE(refused([](InstanceCopy& copy) {
+    copy.executions.back().history.back().time = Timestamp(Milliseconds{253'402'300'800'000});  // the year 10000
+  }));
   EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.executions.push_back(copy.executions.back()); }));
   EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.info.status = ExecutionStatus::kFailed; }));
   EXPECT_TRUE(refused([](InstanceCopy& copy) {

@@ -53,14 +53,17 @@ class InterruptedStores final : public cli::ValidationStores {
 };
 
 TEST(ValidateCommand, EndsWhenItIsInterruptedAndLeavesNothing) {
+  (void)std::signal(SIGINT, SIG_DFL);  // which a test in the background ignores, and so would the command
   const TemporaryFolder folder;
   std::ostringstream out;
   std::ostringstream err;
   const cli::Context context{.out = out, .err = err};
   {
     const cli::StoreArgument store = cli::parse_store("sqlite:" + folder.file("mine.db"));
+    const cli::Interrupt interrupt;
     InterruptedStores stores(make_validation_stores(store, err));
-    EXPECT_THROW(static_cast<void>(run_validation(context, stores, "mine", "commit_id.")), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(run_validation(context, stores, "mine", "commit_id.", interrupt)),
+                 std::runtime_error);
     EXPECT_EQ(stores.factories(), 1);
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
@@ -108,7 +111,8 @@ TEST(ValidateCommand, AStoreThatBreaksTheContractFails) {
     std::ostringstream err;
     cli::Context context{.out = out, .err = err, .json = json};
     BrokenStores stores;
-    EXPECT_EQ(cli::run_validation(context, stores, "broken", "capability."), cli::kNegative);
+    const cli::Interrupt interrupt;
+    EXPECT_EQ(cli::run_validation(context, stores, "broken", "capability.", interrupt), cli::kNegative);
     if (json) {
       const auto report = nlohmann::json::parse(out.str());
       EXPECT_GT(report.at("failed"), 0);

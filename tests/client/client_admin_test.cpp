@@ -299,6 +299,16 @@ TEST_P(ClientAdmin, BulkPruningReachesRunningInstancesToo) {
   EXPECT_EQ(client->prune_executions_bulk({}, {}, 1).instances, 1U);
 }
 
+// The loop that the guide shows, with more instances than one call prunes.
+TEST_P(ClientAdmin, RepeatedBulkPruningReachesEverything) {
+  for (const char* id : {"a", "b", "c"}) make_rounds(id, 2);
+  const PruneOptions keep{.keep_last = 2, .completed_before = {}};
+  int calls = 0;
+  while (client->prune_executions_bulk({}, keep, 2).executions > 0) ++calls;
+  EXPECT_EQ(calls, 2);
+  for (const char* id : {"a", "b", "c"}) EXPECT_THAT(client->list_executions(id), ElementsAre(2U, 3U)) << id;
+}
+
 // ---- a provider without administration ----
 
 class PlainStore final : public testing::ForwardingProvider {

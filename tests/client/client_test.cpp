@@ -24,6 +24,7 @@ namespace perdure::test {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -42,9 +43,37 @@ TEST_P(ClientCalls, AnUnknownInstanceIsNotFoundAndHasNoResult) {
 }
 
 TEST_P(ClientCalls, AMessageDoesNotMakeAnInstance) {
-  client->raise_event("nobody", "go", 1);
-  client->cancel_instance("nobody");
+  client->raise_event("nobody", "go", 1, {.even_if_missing = true});
+  client->raise_event("nobody", "go", {.even_if_missing = true});
+  client->cancel_instance("nobody", "early", {.even_if_missing = true});
+  client->enqueue_event("nobody", "queue", 1);
   EXPECT_EQ(client->get_orchestration_status("nobody").state, OrchestrationState::kNotFound);
+}
+
+// Otherwise a cancel meant for an earlier instance would end the next instance of that id.
+TEST_P(ClientCalls, WhatEndsOrWakesAnInstanceNeedsOne) {
+  EXPECT_EQ(refusal([&] { client->raise_event("i", "go", 1); }), ClientErrorKind::kNotFound);
+  EXPECT_EQ(refusal([&] { client->raise_event("i", "go"); }), ClientErrorKind::kNotFound);
+  EXPECT_EQ(refusal([&] { client->cancel_instance("i"); }), ClientErrorKind::kNotFound);
+  EXPECT_EQ(refusal([&] { client->terminate_instance("i"); }), ClientErrorKind::kNotFound);
+  try {
+    client->cancel_instance("i");
+  } catch (const ClientError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'i'"), HasSubstr("even_if_missing")));
+  }
+  client->start_orchestration("i", "Echo", "hello");
+  client->raise_event("i", "nobody waits");  // a queued start is enough
+  work();
+  EXPECT_EQ(client->get_orchestration_status("i").result<std::string>(), "two: hello");
+  client->delete_instance("i");
+  EXPECT_EQ(refusal([&] { client->terminate_instance("i"); }), ClientErrorKind::kNotFound);
+}
+
+TEST_P(ClientCalls, WhatIsSentEvenIfMissingReachesTheNextInstance) {
+  client->cancel_instance("i", "before it began", {.even_if_missing = true});
+  start("i", "Listen");
+  work();
+  EXPECT_EQ(client->get_orchestration_status("i").error_text(), "canceled: before it began");
 }
 
 TEST_P(ClientCalls, AStartThatNoRuntimeHasTakenIsPending) {
@@ -345,6 +374,31 @@ class BrokenStore final : public testing::ForwardingProvider {
  private:
   ProviderError error() const { return {kind, "no luck"}; }
 };
+
+// Sets the clock back by an hour during each wait, lets six seconds pass, and ends the wait as if it was interrupted.
+class SteppingStore final : public testing::ForwardingProvider {
+ public:
+  explicit SteppingStore(std::shared_ptr<ManualClock> clock)
+      : ForwardingProvider(make_memory_provider({.clock = clock, .logger = {}, .metrics = {}})),
+        clock_(std::move(clock)) {}
+
+  ProviderResult<bool> wait_for_change(const std::string&, const InstanceChange&, Timestamp deadline) override {
+    timeouts.push_back(deadline - now());
+    clock_->step(-1h);
+    clock_->advance(6s);
+    return false;
+  }
+  std::vector<Milliseconds> timeouts;
+
+ private:
+  std::shared_ptr<ManualClock> clock_;
+};
+
+TEST(ClientWaits, TakeTheirTimeByTheSteadyClock) {
+  const auto store = std::make_shared<SteppingStore>(std::make_shared<ManualClock>(Timestamp(1'700'000'000s)));
+  EXPECT_THROW((void)Client(store).wait_for_orchestration("i", 10s), ClientError);
+  EXPECT_THAT(store->timeouts, ElementsAre(10s, 4s));
+}
 
 TEST(ClientErrors, WhatTheStoreSaysIsPassedOn) {
   const auto store = std::make_shared<BrokenStore>();

@@ -1,6 +1,8 @@
 // An instance between two executions, as its clients see it: it runs as long as its continuation is queued, and is
 // reported when the continuation is lost.
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +19,19 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Ctx = OrchestrationContext;
+
+// Something happens when a client has read a status.
+class Meddling final : public testing::ForwardingProvider {
+ public:
+  using ForwardingProvider::ForwardingProvider;
+  std::function<void()> after_status;
+
+  ProviderResult<std::optional<InstanceStatus>> read_status(const std::string& instance) override {
+    auto status = ForwardingProvider::read_status(instance);
+    if (const auto meddle = std::exchange(after_status, {})) meddle();
+    return status;
+  }
+};
 
 class Continuations : public ClientScene {
  protected:
@@ -95,6 +110,20 @@ TEST_P(Continuations, ALostOneIsFound) {
       client->find_stuck_instances(),
       ElementsAre(AllOf(Field(&StuckInstance::instance, "i"),
                         Field(&StuckInstance::reason, AllOf(HasSubstr("is lost"), HasSubstr("terminate it"))))));
+}
+
+TEST_P(Continuations, AnInstanceThatEndsWhileAClientLooksHasNotLostIts) {
+  client->start_orchestration("i", "Rounds", 1);
+  while (client->get_orchestration_status("i").state != OrchestrationState::kRunning) ASSERT_TRUE(step());
+  ASSERT_EQ(client->get_instance_info("i").status, ExecutionStatus::kContinuedAsNew);
+  const auto view = std::make_shared<Meddling>(store);
+  view->after_status = [this] {
+    work();
+    client->raise_event("i", "go");
+    work();
+  };
+  EXPECT_THAT(Client(view).find_stuck_instances(), IsEmpty());
+  EXPECT_EQ(client->get_orchestration_status("i").state, OrchestrationState::kCompleted);
 }
 
 TEST_P(Continuations, AWaitForTheEndOfAnInstanceThatHasLostItsFails) {

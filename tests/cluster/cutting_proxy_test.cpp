@@ -162,6 +162,31 @@ TEST_F(Proxy, LosesTheAnswerToOneRequest) {
   EXPECT_EQ(proxy.lost_answers(), 1U);
 }
 
+TEST_F(Proxy, IsSilentFromARequestOnUntilItPassesEverything) {
+  const Connected first(proxy.port());
+  proxy.go_silent_at("commit");
+  EXPECT_EQ(first.ask("a"), "a");
+  first.send("commit");
+  ASSERT_TRUE(eventually([&] { return proxy.is_silent(); }));
+  const Connected second(proxy.port());  // is accepted
+  second.send("b");
+  EXPECT_EQ(echo.received(), "a");
+  proxy.pass_everything();
+  EXPECT_EQ(first.receive(6), "commit");
+  EXPECT_EQ(proxy.cuts(), 0U);
+}
+
+TEST_F(Proxy, IsSilentFromACountedRequestOn) {
+  const Connected client(proxy.port());
+  proxy.go_silent_at_request(2);
+  EXPECT_EQ(client.ask("a"), "a");
+  client.send("b");
+  ASSERT_TRUE(eventually([&] { return proxy.is_silent(); }));
+  proxy.cut_all();
+  EXPECT_EQ(client.receive(1), "");
+  EXPECT_EQ(echo.received(), "a");
+}
+
 TEST_F(Proxy, CutsInTheMidstOfARequest) {
   proxy.cut_after_bytes(1, 3, 3);
   const Connected client(proxy.port());

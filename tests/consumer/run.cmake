@@ -18,6 +18,7 @@ if(HOW STREQUAL "pkg_config")
   separate_arguments(CXX_FLAGS UNIX_COMMAND "${CXX_FLAGS}")
   file(MAKE_DIRECTORY ${BINARY})
   run(${CXX} -std=c++20 ${CXX_FLAGS} ${SOURCE}/main.cpp -o ${BINARY}/consumer ${flags})
+  run(${CXX} -std=c++20 -shared -fPIC ${CXX_FLAGS} ${SOURCE}/plugin.cpp -o ${BINARY}/libplugin.so ${flags})
   execute_process(COMMAND ${PKG_CONFIG} --cflags --libs perdure-postgres
     OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${flags}")

@@ -1,5 +1,7 @@
 // A process that dies in a test environment: workflows survive it, and what it had locked comes back when the locks
 // end.
+#include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -183,6 +185,28 @@ TEST(ARestart, IsRefusedWhileAnActivityWaitsForAWorkflow) {
   });
   EXPECT_EQ(env.run("i", "Asks").result<std::string>(), "too late");
   EXPECT_TRUE(refused);
+}
+
+// The key of an effect depends neither on the node that attempts it nor on the reason.
+TEST(ARestart, LeavesTheIdempotencyKeyAsItIs) {
+  Registry registry;
+  registry.add_orchestration("Caller", [](Ctx ctx) -> Orchestration<int> {
+    co_return co_await ctx.schedule_activity<int>("Work", ActivityOptions().retry(RetryPolicy(3)));
+  });
+  TestEnvironment env(registry);
+  std::vector<std::string> keys;
+  std::vector<std::uint32_t> attempts;
+  env.mock_activity("Work", [&](ActivityContext& ctx) {
+    keys.push_back(ctx.idempotency_key());
+    attempts.push_back(ctx.attempt());
+    if (keys.size() == 1) env.restart();
+    if (keys.size() == 2) throw std::runtime_error("the bank is closed");
+    return 5;
+  });
+  EXPECT_EQ(env.run("i", "Caller").result<int>(), 5);
+  EXPECT_THAT(attempts, ElementsAre(1, 2, 3));
+  ASSERT_EQ(keys.size(), 3U);
+  EXPECT_THAT(keys, ::testing::Each(keys.front()));
 }
 
 }  // namespace

@@ -186,11 +186,35 @@ TEST(EventsAtVirtualTimes, LoseToAnEarlierTimeout) {
   EXPECT_EQ(passed(env), 1h);
 }
 
-// The timer was set before the event was raised, and messages of one moment keep their order.
-TEST(EventsAtVirtualTimes, LoseToATimeoutOfTheSameMoment) {
+// A planned call comes before anything else of its moment, and so do the messages that it sends.
+TEST(EventsAtVirtualTimes, BeatATimeoutOfTheSameMoment) {
+  for (const std::uint64_t seed : {0U, 1U, 2U, 3U}) {
+    TestOptions options;
+    options.seed = seed;
+    TestEnvironment env(approval(), options);
+    env.raise_event_after(1h, "i", "go", "yes");
+    EXPECT_EQ(env.run("i", "Approval").result<std::string>(), "yes");
+    EXPECT_EQ(passed(env), 1h);
+  }
+}
+
+TEST(EventsAtVirtualTimes, OfOneMomentKeepTheirOrder) {
   TestEnvironment env(approval());
-  env.raise_event_after(1h, "i", "go", "yes");
-  EXPECT_EQ(env.run("i", "Approval").result<std::string>(), "too late");
+  env.after(1h, [&] {
+    env.client().raise_event("i", "go", "first");
+    env.client().raise_event("i", "go", "second");
+  });
+  env.raise_event_after(1h, "i", "go", "third");
+  EXPECT_EQ(env.run("i", "Approval").result<std::string>(), "first");
+}
+
+TEST(EventsAtVirtualTimes, OfOverdueCallsDoNotOvertake) {
+  TestEnvironment env(approval());
+  env.start("i", "Approval");
+  env.settle();
+  env.client().raise_event("i", "go", "sent");
+  env.raise_event_after(0ms, "i", "go", "planned");
+  EXPECT_EQ(env.wait("i").result<std::string>(), "sent");
 }
 
 TEST(EventsAtVirtualTimes, NeedNoData) {
@@ -200,6 +224,27 @@ TEST(EventsAtVirtualTimes, NeedNoData) {
   env.raise_event_after(2h, "i", "go");
   EXPECT_TRUE(env.run("i", "Waits").completed());
   EXPECT_EQ(passed(env), 2h);
+}
+
+// ---- Sessions ----
+
+// A node renews the sessions that it holds, also when nothing else is due.
+TEST(SessionsInVirtualTime, AreHeldUntilTheirIdleTimeout) {
+  Registry registry;
+  registry.add_activity("Work", [](ActivityContext& ctx) { return ctx.session_id().value_or("none"); });
+  registry.add_orchestration("Once", [](Ctx ctx, std::string session) -> Orchestration<std::string> {
+    co_return co_await ctx.schedule_activity<std::string>("Work", ActivityOptions().session(session));
+  });
+  TestOptions options;
+  options.runtime.max_sessions_per_runtime = 1;
+  TestEnvironment env(registry, options);
+  EXPECT_TRUE(env.run("i", "Once", "s").completed());
+  env.advance(4min);
+  env.start("j", "Once", "t");
+  env.advance(1min - 1ms);
+  EXPECT_FALSE(env.client().get_orchestration_status("j").ended()) << "its node may hold one session only";
+  env.advance(1ms);
+  EXPECT_TRUE(env.client().get_orchestration_status("j").completed());
 }
 
 // ---- Waits of clients ----

@@ -50,8 +50,8 @@ TEST(CodecErrorsTest, AMissingFieldIsNamed) {
   EXPECT_EQ(scheduled_error("input:1:x\n"),
             "event 7 (ActivityScheduled): field 'name' is missing: found 'input' at byte 8");
   EXPECT_EQ(message_error(1, "1 0.1.0\n"), "message (StartOrchestration): field 'name' is missing");
-  EXPECT_EQ(message_error(1, "1 0.1.0\nname:1:x\nparent.instance:1:p\n"),
-            "message (StartOrchestration): field 'parent.execution' is missing");
+  EXPECT_EQ(message_error(2, "1 0.1.0\nname:1:x\nparent.instance:1:p\n"),
+            "message (ContinueAsNew): field 'parent.execution' is missing");
 }
 
 TEST(CodecErrorsTest, UnknownRepeatedAndMisorderedFieldsAreNamed) {
@@ -164,7 +164,7 @@ TEST(CodecErrorsTest, TheErrorOfAHistoryNamesTheEvent) {
 TEST(CodecErrorsTest, ErrorsQuoteHostileBytesPrintably) {
   const std::string error = scheduled_error("name:1:x\n" + std::string(100000, '\x01') + ":");
   EXPECT_LT(error.size(), 400U);
-  EXPECT_THAT(error, HasSubstr("\\x01"));
+  EXPECT_THAT(error, HasSubstr("\\u0001"));
   EXPECT_THAT(error, HasSubstr("(100000 bytes)"));
 }
 

@@ -134,9 +134,9 @@ TEST(SummarizeTest, LongPayloadsAreShortenedAndSayTheirSize) {
 TEST(SummarizeTest, UnprintableBytesAreEscaped) {
   EXPECT_EQ(summarize(events::ExternalSubscribed{"a\nb\tc\rd"}), R"(ExternalSubscribed 'a\nb\tc\rd')");
   EXPECT_EQ(summarize(events::ExternalSubscribed{std::string("\0\x1b\x7f\xff", 4)}),
-            R"(ExternalSubscribed '\x00\x1b\x7f\xff')");
+            R"(ExternalSubscribed '\u0000\u001b\u007f\xff')");
   EXPECT_EQ(summarize(events::ExternalSubscribed{"\xc2\x85 \xe2\x80\xa8 \xe2\x80\xae"}),
-            R"(ExternalSubscribed '\xc2\x85 \xe2\x80\xa8 \xe2\x80\xae')");
+            R"(ExternalSubscribed '\u0085 \u2028 \u202e')");
 }
 
 TEST(SummarizeTest, IsAlwaysOneShortPrintableLine) {

@@ -55,6 +55,31 @@ TEST(HistoryTextTest, RandomEventsComeBack) {
   EXPECT_TRUE(read_history_text(write_history_text(events)) == events);
 }
 
+TEST(HistoryTextTest, ControlsAreEscapedAndComeBack) {
+  const std::string hostile = std::string("\x1b[31m\xc2\x9b\x7f\xe2\x80\xae\\\xff\0", 14);
+  const Event event{5, 2, Timestamp(Milliseconds(0)), SemanticVersion{0, 1, 0},
+                    events::KeyValueSet{"key\n\r", hostile}};
+  const std::string text = write_history_text({{event}});
+  EXPECT_THAT(text, testing::HasSubstr(" escaped "));
+  EXPECT_THAT(text, testing::HasSubstr(R"(\x1b[31m\xc2\x9b\x7f\xe2\x80\xae\\\xff\x00)"));
+  EXPECT_EQ(text.find_first_of(std::string("\x1b\x7f\x9b\xff\r\0", 6)), std::string::npos);
+  EXPECT_TRUE(read_history_text(text) == std::vector<Event>{event});
+}
+
+TEST(HistoryTextTest, EscapesHaveOneForm) {
+  const auto with_body = [](const std::string& word, const std::string& body) {
+    return "perdure history 1\nevent 5 ExternalSubscribed turn 2 time 0 " + word + ' ' + std::to_string(body.size()) +
+           '\n' + body + '\n';
+  };
+  EXPECT_EQ(read_error(with_body("escaped", "1 0.1.0\nname:1:\\x1b\n")), "");
+  EXPECT_EQ(read_error(with_body("bytes", "1 0.1.0\nname:1:\x1b\n")), "");  // as earlier engines wrote it
+  for (const char* name : {"\\x1B", "\\x61", "\x1b", "\\", "\\x1", "\\y", "\\x0a"}) {
+    EXPECT_EQ(read_error(with_body("escaped", "1 0.1.0\nname:1:" + std::string(name))),
+              "line 2: event 5: its escaped body is not as it was written")
+        << name;
+  }
+}
+
 TEST(HistoryTextTest, CommentsComeBeforeTheEvents) {
   std::string text = kOneEvent;
   text.insert(text.find('\n') + 1, "# made by hand\n#\n");

@@ -127,5 +127,22 @@ TEST(LoggerDeathTest, ABrokenSinkIsReportedOnceOnStderr) {
   EXPECT_EXIT(break_a_sink_twice(), testing::ExitedWithCode(0), "");
 }
 
+TEST(LoggerDeathTest, TheReportOfABrokenSinkMovesNoTerminal) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  class HostileLogSink final : public LogSink {
+   public:
+    bool enabled(LogLevel, std::string_view) const override { return true; }
+    void write(const LogRecord&) override { throw std::runtime_error("red\x1b[31m\xc2\x9b\x7f"); }
+  };
+  const auto break_a_sink = [] {
+    testing::internal::CaptureStderr();
+    Logger(std::make_shared<HostileLogSink>()).error("m");
+    const std::string text = testing::internal::GetCapturedStderr();
+    const bool escaped = text.find(R"(red\u001b[31m\u009b\u007f)") != std::string::npos;
+    std::exit(escaped ? 0 : 1);  // NOLINT(concurrency-mt-unsafe): the only thread
+  };
+  EXPECT_EXIT(break_a_sink(), testing::ExitedWithCode(0), "");
+}
+
 }  // namespace
 }  // namespace perdure

@@ -1,5 +1,7 @@
 // Connecting: schemas that are made and migrated, and what is refused, in words that help.
+#include <chrono>
 #include <functional>
+#include <future>
 #include <span>
 #include <string>
 #include <thread>
@@ -11,7 +13,10 @@
 
 #include <perdure/postgres_provider.h>
 #include <perdure/provider_admin.h>
+#include "postgres/orders.h"
 #include "providers/postgres/schema.h"
+#include "support/eventually.h"
+#include "support/postgres_schema.h"
 #include "support/postgres_server.h"
 #include "support/postgres_session.h"
 #include "support/postgres_shared.h"
@@ -133,17 +138,42 @@ TEST_F(PostgresConnect, ASchemaMayHaveAnyName) {
   session.execute("DROP SCHEMA \"It's a \"\"name\"\" of " + std::to_string(::getpid()) + "\" CASCADE");
 }
 
+// Ids and names are UTF-8: a name that such a database cannot store would fail in the middle of a workflow.
+TEST(PostgresRefusals, ADatabaseInAnotherEncodingIsRefused) {
+  const PostgresServer server;
+  for (const std::string encoding : {"LATIN1", "SQL_ASCII"}) {
+    const std::string database = "in_" + encoding;
+    server.execute("CREATE DATABASE \"" + database + "\" ENCODING '" + encoding +
+                   "' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+    const ProviderError error = refusal(server.url(database));
+    EXPECT_EQ(error.kind(), ProviderErrorKind::kIncompatibleStore);
+    EXPECT_THAT(error.message(), HasSubstr("'" + database + "'"));
+    EXPECT_THAT(error.message(), HasSubstr(encoding));
+    EXPECT_THAT(error.message(), HasSubstr("ENCODING 'UTF8'"));
+    EXPECT_EQ(
+        PostgresSession(server.url(database)).value("SELECT count(*) FROM pg_namespace WHERE nspname = 'perdure'"),
+        "0");
+  }
+}
+
 TEST(PostgresRefusals, AreInWordsThatHelp) {
   const PostgresServer server;
   const ProviderError no_database = refusal(server.url("nowhere"));
   EXPECT_EQ(no_database.kind(), ProviderErrorKind::kUnavailable);
   EXPECT_THAT(no_database.message(), HasSubstr("nowhere"));
+  EXPECT_THAT(no_database.message(), HasSubstr("create the database"));
+  EXPECT_THAT(no_database.message(), Not(HasSubstr("check that the server runs")));
+
+  const ProviderError no_user = refusal(server.url() + "?user=stranger");
+  EXPECT_EQ(no_user.kind(), ProviderErrorKind::kUnavailable);
+  EXPECT_THAT(no_user.message(), HasSubstr("check user and password"));
 
   server.execute("CREATE ROLE guest LOGIN");
   const std::string guest = "host=127.0.0.1 port=" + std::to_string(server.port()) + " user=guest dbname=postgres";
   const ProviderError not_allowed = refusal(guest);
   EXPECT_EQ(not_allowed.kind(), ProviderErrorKind::kUnavailable);
   EXPECT_THAT(not_allowed.message(), HasSubstr("grant"));
+  EXPECT_THAT(not_allowed.message(), HasSubstr("docs/clusters.md"));
 
   const ProviderError no_tls = refusal(guest + " sslmode=require");
   EXPECT_EQ(no_tls.kind(), ProviderErrorKind::kUnavailable) << "options for TLS go to libpq as they are";
@@ -151,7 +181,71 @@ TEST(PostgresRefusals, AreInWordsThatHelp) {
 
   server.execute("ALTER ROLE guest CONNECTION LIMIT 1");
   const PostgresSession only(guest);
-  EXPECT_THAT(refusal(guest).message(), HasSubstr("too many connections"));
+  const ProviderError too_many = refusal(guest);
+  EXPECT_THAT(too_many.message(), HasSubstr("too many connections"));
+  EXPECT_THAT(too_many.message(), HasSubstr("lower PostgresOptions::connections"));
+  EXPECT_THAT(too_many.message(), Not(HasSubstr("check that the server runs")));
+}
+
+TEST(PostgresRefusals, SayThatTheServerDoesNotRunOnlyIfItDoesNot) {
+  PostgresServer server;
+  server.stop_fast();
+  EXPECT_THAT(refusal(server.url()).message(), HasSubstr("check that the server runs"));
+}
+
+class PostgresRights : public ::testing::Test {
+ protected:
+  PostgresRights() {
+    static_cast<void>(PostgresProvider::connect(server.url()));  // the owner makes the schema
+    server.execute("CREATE ROLE orders LOGIN");
+  }
+  [[nodiscard]] std::string url() const { return server.url() + "?user=orders"; }
+
+  PostgresServer server;
+};
+
+// The rest of the tests on the shared server have no more rights either.
+TEST_F(PostgresRights, ThoseThatTheDocumentsNameSuffice) {
+  PostgresSession(server.url()).execute(documented_rights("perdure", "orders"));
+  const auto store = PostgresProvider::connect(url());
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  const OrchestrationItem item = store->fetch_orchestration_item().value().value();
+  const ProviderResult<CommitAnswer> committed = store->ack_orchestration_item(first_turn_of(item, 77));
+  EXPECT_TRUE(committed.has_value()) << committed.error().to_string();
+}
+
+TEST_F(PostgresRights, AMissingOneIsNamed) {
+  PostgresSession session(server.url());
+  session.execute(documented_rights("perdure", "orders"));
+  session.execute("REVOKE ALL ON ALL SEQUENCES IN SCHEMA perdure FROM orders");
+  const auto store = PostgresProvider::connect(url());
+  const ProviderResult<StartOutcome> started = store->enqueue_start(start_of("a"), StartPolicy::kFail);
+  ASSERT_FALSE(started.has_value());
+  EXPECT_THAT(started.error().message(), HasSubstr("instances_key_seq"));
+  EXPECT_THAT(started.error().message(), HasSubstr("docs/clusters.md"));
+}
+
+// Another process migrates, and the role is not patient with locks.
+TEST_F(PostgresConnect, AMigrationWaitsForAnotherWhateverTheRoleSays) {
+  const PostgresServer server;
+  server.execute("CREATE ROLE hasty LOGIN SUPERUSER");
+  server.execute("ALTER ROLE hasty SET lock_timeout = '1ms'");
+  PostgresSession other(server.url());
+  other.execute("SELECT pg_advisory_lock(7238101124936)");
+  std::future<std::string> connecting = std::async(std::launch::async, [&]() -> std::string {
+    try {
+      static_cast<void>(PostgresProvider::connect(server.url() + "?user=hasty"));
+      return "";
+    } catch (const ProviderFailure& failure) {
+      return failure.what();
+    }
+  });
+  EXPECT_TRUE(eventually([&] {
+    return connecting.wait_for(std::chrono::seconds(0)) == std::future_status::ready ||
+           server.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == "1";
+  }));
+  other.execute("SELECT pg_advisory_unlock(7238101124936)");
+  EXPECT_EQ(connecting.get(), "");
 }
 
 TEST(PostgresRefusals, NeverShowAPassword) {
@@ -160,10 +254,59 @@ TEST(PostgresRefusals, NeverShowAPassword) {
   const std::string port = std::to_string(server.port());
   for (const std::string& url : {"postgresql://me:sec-ret@127.0.0.1:" + port + "/postgres",
                                  "host=127.0.0.1 user=me password=sec-ret dbname=postgres port=" + port,
-                                 std::string("postgresql://me:sec-ret@127.0.0.1:nonsense/postgres")}) {
+                                 "postgresql://me@127.0.0.1:" + port + "/postgres?password=sec-ret&sslmode=disable"}) {
     const ProviderError error = refusal(url);
     EXPECT_EQ(error.kind(), ProviderErrorKind::kUnavailable);
     EXPECT_THAT(error.to_string(), Not(HasSubstr("sec-ret")));
+  }
+}
+
+// The server runs and takes everyone without a password, so its own errors are among these.
+TEST(PostgresRefusals, NeverShowAPartOfAMalformedUrl) {
+  const PostgresServer server;
+  const std::string host = "127.0.0.1:" + std::to_string(server.port());
+  const std::vector<std::string> urls{
+      "postgresql://postgres:SECRET%ss@" + host + "/postgres",
+      "postgresql://postgres:SECRET%@" + host + "/postgres",
+      "postgresql://postgres:SECRET%00@" + host + "/postgres",
+      "postgresql://postgres:SECRET/SECRET@" + host + "/postgres",
+      "postgresql://postgres:12/SECRET@" + host + "/postgres",
+      "postgresql://postgres:12/SECRET?SECRET@" + host + "/postgres",
+      "postgresql://postgres:12/3?sslmode=SECRET@" + host + "/postgres",
+      "postgresql://postgres:12?sslmode=SECRET/@" + host + "/postgres",
+      "postgresql://postgres:12/3?user=SECRET@" + host + "/postgres",
+      "postgresql://postgres:SECRET@SECRET@" + host + "/postgres",
+      "postgresql://postgres:x@SECRET@" + host + "/postgres",
+      "postgresql://postgres:SECRET@[::1/postgres",
+      "postgresql://postgres:SECRET@[::1]x/postgres",
+      "postgresql://postgres:SECRET@127.0.0.1:SECRET/postgres",
+      "postgresql://postgres:SECRET/postgres",
+      "postgresql://postgres:SECRET",
+      "postgresql://" + host + "/postgres?SECRET",
+      "postgresql://" + host + "/postgres?foo=SECRET",
+      "postgresql://" + host + "/postgres?password=SECRET%zz",
+      "postgresql://" + host + "/postgres?password=SECRET&b=",
+      "postgresql://" + host + "/postgres?password=SECRET=SECRET",
+      "postgresql://" + host + "/postgres?Password=SECRET",
+      "postgresql://" + host + "/postgres&password=SECRET",
+      "postgresql://" + host + "/postgres;password=SECRET",
+      "postgres:SECRET@" + host,
+      "Postgres://postgres:SECRET@" + host + "/x",
+      "postgress://postgres:SECRET@" + host + "/x",
+      "postgresql:/postgres:SECRET@" + host + "/x",
+      "mysql://postgres:SECRET@" + host + "/x",
+      "host=127.0.0.1 password=SEC SECRET dbname=postgres",
+      "host=127.0.0.1 password='SECRET dbname=postgres",
+      "host=127.0.0.1 password=SECRET nonsense",
+      "host=127.0.0.1 passwort=SECRET",
+      "host=127.0.0.1 user=postgres dbname=x;password=SECRET port=" + std::to_string(server.port()),
+      "dbname=postgresql://postgres:SECRET@" + host + "/x port=" + std::to_string(server.port()),
+  };
+  for (const std::string& url : urls) {
+    const ProviderError error = refusal(url);
+    EXPECT_EQ(error.kind(), ProviderErrorKind::kInvalidArgument) << url << ": " << error.to_string();
+    EXPECT_THAT(error.to_string(), Not(HasSubstr("SECRET"))) << url;
+    EXPECT_THAT(error.message(), HasSubstr("%40")) << "it says what to write";
   }
 }
 

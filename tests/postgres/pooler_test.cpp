@@ -1,8 +1,10 @@
 // Behind PgBouncer.
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,11 +13,13 @@
 #include "postgres/orders.h"
 #include "support/postgres_bouncer.h"
 #include "support/postgres_server.h"
+#include "support/postgres_session.h"
 
 namespace perdure::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(PostgresPooler, WorksInSessionMode) {
   const PostgresServer server;
@@ -37,16 +41,67 @@ TEST(PostgresPooler, WorksInSessionMode) {
   EXPECT_TRUE(store->fetch_orchestration_item().value().has_value());
 }
 
-TEST(PostgresPooler, IsRefusedInTransactionMode) {
-  const PostgresServer server;
-  const PgBouncer pooler(server, "transaction");
+void expect_refusal(const PgBouncer& pooler) {
   try {
     static_cast<void>(PostgresProvider::connect(pooler.url()));
     FAIL() << "it was not refused";
   } catch (const ProviderFailure& failure) {
-    EXPECT_EQ(failure.error().kind(), ProviderErrorKind::kUnsupported);
+    EXPECT_EQ(failure.error().kind(), ProviderErrorKind::kUnsupported) << failure.what();
     EXPECT_THAT(failure.error().message(), HasSubstr("session mode"));
   }
+}
+
+// Everything that was set in a session of the pooler and that other clients would find there.
+std::vector<std::string> leftovers(const PgBouncer& pooler) {
+  constexpr std::size_t kSessions = 5;  // more than a refused store has met
+  std::vector<PostgresSession> clients;
+  clients.reserve(kSessions);
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < kSessions; ++i) {
+    clients.emplace_back(pooler.url());
+    clients.back().execute("BEGIN");  // each gets another session
+    for (const auto& row :
+         clients.back().rows("SELECT name || '=' || setting FROM pg_settings WHERE source = 'session' AND name NOT IN"
+                             " ('application_name', 'client_encoding')"  // the pooler's own
+                             " UNION ALL SELECT 'statement ' || name FROM pg_prepared_statements WHERE name <> ''"
+                             " UNION ALL SELECT 'channel ' || c FROM pg_listening_channels() c")) {
+      found.push_back(row.front());
+    }
+  }
+  return found;
+}
+
+TEST(PostgresPooler, IsRefusedInTransactionModeAndLeavesNothingBehind) {
+  const PostgresServer server;
+  const PgBouncer pooler(server, "transaction");
+  EXPECT_THAT(leftovers(pooler), IsEmpty());
+  expect_refusal(pooler);
+  EXPECT_THAT(leftovers(pooler), IsEmpty());
+}
+
+// Other clients take the sessions that the store has just used.
+TEST(PostgresPooler, IsRefusedInTransactionModeWhileOthersUseIt) {
+  const PostgresServer server;
+  const PgBouncer pooler(server, "transaction");
+  std::atomic<bool> done = false;
+  std::vector<std::thread> others;
+  others.reserve(3);
+  for (int i = 0; i < 3; ++i) {
+    others.emplace_back([&] {
+      PostgresSession session(pooler.url());
+      while (!done) session.execute("SELECT 1");
+    });
+  }
+  for (int i = 0; i < 10; ++i) expect_refusal(pooler);
+  done = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_THAT(leftovers(pooler), IsEmpty());
+}
+
+TEST(PostgresPooler, IsRefusedInStatementMode) {
+  const PostgresServer server;
+  const PgBouncer pooler(server, "statement");
+  expect_refusal(pooler);
 }
 
 }  // namespace

@@ -27,6 +27,11 @@ class PostgresFactory final : public ProviderFactory {
     moved_ += by;
     for (const auto& schema : schemas_) schema->advance(by);
   }
+  void step(Milliseconds by) override {
+    const std::scoped_lock lock(mutex_);
+    moved_ += by;
+    for (const auto& schema : schemas_) schema->step(by);
+  }
   void corrupt_history(Provider& store, const std::string& instance) override {
     dynamic_cast<HistoryDamage&>(store).damage_history(instance);
   }

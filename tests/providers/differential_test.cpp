@@ -59,6 +59,7 @@ class FaultyFactory final : public ProviderFactory {
  public:
   std::shared_ptr<Provider> create() override { return std::make_shared<Faulty>(inner_->create()); }
   void advance(Milliseconds by) override { inner_->advance(by); }
+  void step(Milliseconds by) override { inner_->step(by); }
   void corrupt_history(Provider& store, const std::string& instance) override {
     inner_->corrupt_history(dynamic_cast<ForwardingProvider&>(store).inner(), instance);
   }

@@ -97,6 +97,8 @@ class FaultVfs::Implementation {
 
   // Counts the operation and answers what SQLite is told instead of its result, SQLITE_OK if it may go on.
   int before(FileOperation operation);
+  // Whether a file may grow to this size.
+  [[nodiscard]] bool has_room(const std::string& path, std::uint64_t size) const;
   void note_open(const std::string& path);
   void note_change(const std::string& path, Change change);
   void note_sync(const std::string& path);
@@ -109,6 +111,7 @@ class FaultVfs::Implementation {
   mutable std::condition_variable counted_;
   Hook hook_;
   std::array<std::array<std::uint64_t, kRoles>, kCalls> counts_{};
+  std::optional<std::uint64_t> capacity_;
   std::uint64_t changes_ = 0;
   std::optional<std::uint64_t> changes_left_;
   bool has_power_ = true;
@@ -156,6 +159,7 @@ int write_file(sqlite3_file* file, const void* data, int size, sqlite3_int64 off
   const int fault = before(file, FileCall::kWrite);
   if (fault != SQLITE_OK) return fault == SQLITE_FULL ? SQLITE_FULL : SQLITE_IOERR_WRITE;
   OpenFile& self = opened(file);
+  if (!self.vfs->has_room(*self.path, static_cast<std::uint64_t>(offset + size))) return SQLITE_FULL;
   const int code = self.below->pMethods->xWrite(self.below, data, size, offset);
   if (code == SQLITE_OK) {
     self.vfs->note_change(*self.path, {.call = FileCall::kWrite,
@@ -309,6 +313,20 @@ int FaultVfs::Implementation::before(FileOperation operation) {
   return SQLITE_IOERR;
 }
 
+bool FaultVfs::Implementation::has_room(const std::string& path, std::uint64_t size) const {
+  const std::scoped_lock guard(mutex_);
+  if (!capacity_) return true;
+  std::uint64_t sum = 0;
+  for (const auto& [other, file] : disk_) {
+    std::error_code missing;
+    const std::uintmax_t bytes = std::filesystem::file_size(other, missing);
+    const std::uint64_t there = missing ? 0 : bytes;
+    if (other == path && size <= there) return true;
+    sum += other == path ? size : there;
+  }
+  return sum <= *capacity_;
+}
+
 void FaultVfs::Implementation::note_open(const std::string& path) {
   const std::scoped_lock guard(mutex_);
   const auto [entry, is_new] = disk_.try_emplace(path);
@@ -347,6 +365,11 @@ const std::string& FaultVfs::name() const noexcept {
 void FaultVfs::set_hook(Hook hook) {
   const std::scoped_lock guard(implementation_->mutex_);
   implementation_->hook_ = std::move(hook);
+}
+
+void FaultVfs::set_capacity(std::optional<std::uint64_t> bytes) {
+  const std::scoped_lock guard(implementation_->mutex_);
+  implementation_->capacity_ = bytes;
 }
 
 std::uint64_t FaultVfs::count(FileCall call, std::optional<FileRole> role) const {

@@ -35,6 +35,9 @@ class FaultVfs {
   using Hook = std::function<Fault(const FileOperation&)>;
   void set_hook(Hook hook);
 
+  // A write that would make the files together larger fails as on a full disk. Absent: there is always room.
+  void set_capacity(std::optional<std::uint64_t> bytes);
+
   // Operations so far; without a role: on all files.
   [[nodiscard]] std::uint64_t count(FileCall call, std::optional<FileRole> role = std::nullopt) const;
   [[nodiscard]] std::uint64_t count_all() const;

@@ -6,7 +6,10 @@
 #include <sstream>
 #include <string>
 
+#include <unistd.h>
+
 #include <perdure/sqlite_provider.h>
+#include "providers/sqlite/connection.h"
 #include "testing/validation/scene.h"
 
 namespace perdure::testing {
@@ -19,6 +22,7 @@ class MachineFile final : public ProviderFactory {
   explicit MachineFile(std::string path) : path_(std::move(path)) {}
   std::shared_ptr<Provider> create() override { return SqliteProvider::open(path_); }
   void advance(Milliseconds /*by*/) override {}
+  void step(Milliseconds /*by*/) override {}
   void corrupt_history(Provider& /*store*/, const std::string& /*instance*/) override {}
   [[nodiscard]] Milliseconds orphan_retention() const override { return kLong; }
 
@@ -68,11 +72,19 @@ std::string fetch_work(Scene& scene, const std::string& session_owner) {
   return item ? item->record.instance + " " + item->token.value : "nothing";
 }
 
+// Keeps a write transaction open until the process ends.
+std::string hold(const std::string& path) {
+  static sqlite::Connection connection(path, sqlite::Connection::Mode::kReadWrite, kLong);
+  connection.execute("BEGIN IMMEDIATE");
+  return std::to_string(::getpid());
+}
+
 std::string run(Scene& scene, const std::string& command, const std::string& argument) {
   if (command == "start") scene.enqueue_start(argument);
   if (command == "create") create(scene, argument);
   if (command == "end") scene.end(argument);
   if (command == "wait") return wait(scene);
+  if (command == "hold") return hold(argument);
   if (command == "fetch") return fetch(scene);
   if (command == "fetch_work") return fetch_work(scene, argument);
   if (command == "create_many") {  // as many as the argument says, or until the process is killed

@@ -1,4 +1,5 @@
 // Several processes on one file: locks, wake-ups, and what a process leaves that was killed.
+#include <csignal>
 #include <future>
 #include <set>
 #include <string>
@@ -110,6 +111,25 @@ TEST(SqliteProcesses, BothWriteWithoutStoppingEachOther) {
   EXPECT_EQ(answers, 100);
   EXPECT_EQ(take(store->admin()->system_metrics()).instances, 100U);
   EXPECT_EQ(take(store->admin()->queue_depths()).messages, 200U);
+}
+
+TEST(SqliteProcesses, AStoppedProcessThatHoldsTheStoreIsNamed) {
+  const SharedFile file;
+  SqliteOptions options;
+  options.busy_timeout = Milliseconds{50};
+  const std::shared_ptr<Provider> store = SqliteProvider::open(file.path(), options);
+  ChildProcess child(file.path());
+  const std::string process = child.ask("hold " + file.path());
+  child.send(SIGSTOP);
+  child.await_stop();
+  const auto busy = store->enqueue_message(event_message("a", "e"));
+  ASSERT_FALSE(busy);
+  EXPECT_EQ(busy.error().kind(), ProviderErrorKind::kBusy);
+  EXPECT_TRUE(busy.error().retryable());
+  EXPECT_NE(busy.error().message().find("process " + process + " '"), std::string::npos) << busy.error().message();
+  EXPECT_NE(busy.error().message().find("is stopped"), std::string::npos) << busy.error().message();
+  child.kill();
+  take(store->enqueue_message(event_message("a", "e")));
 }
 
 // ---- Killed ----

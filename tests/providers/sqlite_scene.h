@@ -19,9 +19,11 @@ class SqliteFile final : public ProviderFactory {
   explicit SqliteFile(std::string path, std::string vfs = {}) : path_(std::move(path)), vfs_(std::move(vfs)) {}
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] ManualClock& clock() noexcept { return *clock_; }
   [[nodiscard]] SqliteOptions options() const;
   [[nodiscard]] std::shared_ptr<Provider> create() override { return SqliteProvider::open(path_, options()); }
   void advance(Milliseconds by) override { clock_->advance(by); }
+  void step(Milliseconds by) override { clock_->step(by); }
   void corrupt_history(Provider& store, const std::string& instance) override;
   [[nodiscard]] Milliseconds orphan_retention() const override { return Milliseconds{3'600'000}; }
 

@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <perdure/engine_metrics.h>
+#include <perdure/metrics.h>
 #include "providers/fault_vfs.h"
 #include "providers/sqlite/schema.h"
 #include "providers/sqlite/writer.h"
@@ -119,12 +121,15 @@ class SqliteGroup : public SqliteWriter {
                                                            Milliseconds{10'000}, disk_.name());
     connection->execute("PRAGMA journal_mode=WAL");
     sqlite::migrate(*connection, file_.path(), sqlite::migrations());
-    writer_ =
-        std::make_unique<sqlite::Writer>(std::move(connection), sqlite::Store::Options{},
-                                         sqlite::Writer::Options{.sync_commits = true,
-                                                                 .now = [this] { return file_.options().clock->now(); },
-                                                                 .committed = [](const sqlite::Changes&) {},
-                                                                 .failed = [] {}});
+    writer_ = std::make_unique<sqlite::Writer>(
+        std::move(connection), sqlite::Store::Options{},
+        sqlite::Writer::Options{.sync_commits = true,
+                                .begin_time = [this](sqlite::Connection&) { return file_.options().clock->now(); },
+                                .save_time = [](sqlite::Connection&) {},
+                                .begun = {},
+                                .verify = {},
+                                .committed = [](const sqlite::Changes&) {},
+                                .failed = [] {}});
   }
 
   std::future<std::optional<ProviderError>> start(std::function<void(sqlite::Store&)> run) {
@@ -191,6 +196,88 @@ TEST_F(SqliteGroup, WhoFailsInAGroupFailsAlone) {
   EXPECT_EQ(messages(), kCallers + 1 - 3);
   EXPECT_FALSE(writer_->failure());
   EXPECT_FALSE(start([](sqlite::Store& store) { enqueue(store, 99); }).get());
+}
+
+// One part in two fails. A run of the whole group for each of them would take the square of their number.
+TEST_F(SqliteGroup, RunsAGroupTwiceHoweverManyPartsFail) {
+  constexpr std::size_t kParts = 400;
+  std::size_t runs = 0;
+  std::vector<bool> failed(kParts, false);
+  sqlite::Job job;
+  job.parts = kParts;
+  job.run = [&](sqlite::Store& store, std::size_t part) {
+    ++runs;
+    enqueue(store, static_cast<int>(part));
+    if (part % 2 == 1) throw std::runtime_error("of its own");
+  };
+  job.fail = [&](std::size_t part, const ProviderError&) { failed[part] = true; };
+  writer_->execute(job);
+  EXPECT_LE(runs, 2 * kParts);
+  for (std::size_t part = 0; part < kParts; ++part) EXPECT_EQ(failed[part], part % 2 == 1) << part;
+  EXPECT_EQ(messages(), static_cast<std::int64_t>(kParts) / 2);
+}
+
+TEST_F(SqliteWriter, ABatchOfGoodAndDuplicateActivitiesIsOneSyncForEachTransaction) {
+  Scene scene(file_);
+  std::vector<MessageRecord> activities;
+  for (EventId id = 1; id <= 2'000; ++id) {
+    activities.push_back(activity("a", id));
+    activities.push_back(activity("a", id));
+  }
+  EXPECT_LE(syncs_of([&] {
+              const auto results = scene.store().enqueue_activities(activities);
+              for (std::size_t index = 0; index < results.size(); ++index) {
+                ASSERT_EQ(results[index].has_value(), index % 2 == 0) << index;
+                if (!results[index]) {
+                  ASSERT_EQ(results[index].error().kind(), ProviderErrorKind::kAlreadyExists);
+                }
+              }
+            }),
+            5U);
+  EXPECT_EQ(take(scene.admin().queue_depths()).activities, 2'000U);
+}
+
+// The transaction fails twice before it is committed.
+TEST_F(SqliteWriter, CountsDiscardedMessagesOnceAndAfterTheCommit) {
+  const auto counted = std::make_shared<InMemoryMetrics>();
+  SqliteOptions options = file_.options();
+  options.metrics = Metrics(counted);
+  const std::shared_ptr<Provider> store = SqliteProvider::open(file_.path(), options);
+  take(store->enqueue_message(event_message("orphan", "e")));
+  file_.advance(file_.orphan_retention());
+  disk_.set_hook([](const FileOperation& operation) {
+    return operation.call == FileCall::kWrite ? Fault::kDiskFull : Fault::kNone;
+  });
+  EXPECT_FALSE(store->fetch_orchestration_item());
+  EXPECT_FALSE(store->fetch_orchestration_item());
+  EXPECT_EQ(counted->counter_total(metric::kOrphanMessagesDropped.name), 0U);
+  disk_.set_hook({});
+  take(store->fetch_orchestration_item());
+  EXPECT_EQ(counted->counter_total(metric::kOrphanMessagesDropped.name), 1U);
+}
+
+// A sink of the user may use the store; on the thread of the writer that would wait for itself.
+TEST_F(SqliteWriter, ASinkMayCallTheStore) {
+  class CallingSink final : public MetricsSink {
+   public:
+    void add(const MetricId&, MetricLabels, std::uint64_t) override {
+      ++calls;
+      take(store->enqueue_message(event_message("other", "e")));
+    }
+    void set(const MetricId&, MetricLabels, double) override {}
+    void observe(const MetricId&, MetricLabels, double) override {}
+    Provider* store = nullptr;
+    int calls = 0;
+  };
+  const auto sink = std::make_shared<CallingSink>();
+  SqliteOptions options = file_.options();
+  options.metrics = Metrics(sink);
+  const std::shared_ptr<Provider> store = SqliteProvider::open(file_.path(), options);
+  sink->store = store.get();
+  take(store->enqueue_message(event_message("orphan", "e")));
+  file_.advance(file_.orphan_retention());
+  take(store->fetch_orchestration_item());
+  EXPECT_EQ(sink->calls, 1);
 }
 
 TEST_F(SqliteWriter, ABadElementOfABatchFailsAlone) {

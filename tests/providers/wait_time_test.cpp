@@ -15,20 +15,22 @@
 namespace perdure::testing {
 namespace {
 
-constexpr Timestamp kBeginning{Milliseconds{1'700'000'000'000}};
+constexpr Timestamp kFirstMoment{Milliseconds{1'700'000'000'000}};
 constexpr Milliseconds kShort{1'000};
 constexpr Milliseconds kLong{30'000};
 
 class JumpingClock final : public Clock {
  public:
   [[nodiscard]] Timestamp now() const override { return now_.load(); }
-  void wait_until(std::unique_lock<std::mutex>&, std::condition_variable&, Timestamp deadline) override {
-    now_ = deadline;
+  [[nodiscard]] Milliseconds steady() const override { return now() - kBeginning; }
+  [[nodiscard]] std::string steady_origin() const override { return "one"; }
+  void wait_until(std::unique_lock<std::mutex>&, std::condition_variable&, Milliseconds until) override {
+    now_ = kBeginning + until;
   }
   void advance(Milliseconds by) { now_ = now_.load() + by; }
 
  private:
-  std::atomic<Timestamp> now_ = kBeginning;
+  std::atomic<Timestamp> now_ = kFirstMoment;
 };
 
 using MakeStore = std::shared_ptr<Provider> (*)(std::shared_ptr<Clock> clock);
@@ -50,6 +52,7 @@ class JumpingFactory final : public ProviderFactory {
   explicit JumpingFactory(MakeStore make) : make_(make) {}
   [[nodiscard]] std::shared_ptr<Provider> create() override { return make_(clock_); }
   void advance(Milliseconds by) override { clock_->advance(by); }
+  void step(Milliseconds /*by*/) override { throw ValidationFailure("this clock is not set"); }
   void corrupt_history(Provider&, const std::string& instance) override {
     throw ValidationFailure("nobody damages histories here, not even that of " + instance);
   }
@@ -65,8 +68,8 @@ class WaitTime : public ::testing::TestWithParam<MakeStore> {
   // When a wait for an activity ends that begins now, since the beginning.
   Milliseconds wait_for(const WorkFetch& fetch) {
     const WorkWait wait{.orchestrations = {}, .activities = fetch};
-    EXPECT_TRUE(take(scene_.store().wait_for_work(wait, kBeginning + kLong + kLong)));
-    return scene_.now() - kBeginning;
+    EXPECT_TRUE(take(scene_.store().wait_for_work(wait, kFirstMoment + kLong + kLong)));
+    return scene_.now() - kFirstMoment;
   }
 
   JumpingFactory factory_{GetParam()};

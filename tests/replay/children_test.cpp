@@ -72,7 +72,7 @@ TEST(Children, AnEmptyIdIsAMisuse) {
     const auto options = SubOrchestrationOptions().instance_id("");
     co_await ctx.schedule_sub_orchestration<void>("Child", options);
   });
-  EXPECT_THAT(describe(*harness.start().error), HasSubstr("the instance id must not be empty"));
+  EXPECT_THAT(describe(*harness.start().error), HasSubstr("an instance id must not be empty"));
 }
 
 TEST(Children, TheVersionIsInTheStart) {
@@ -235,7 +235,7 @@ TEST(DetachedStarts, AnEmptyInstanceIdIsAMisuse) {
     ctx.schedule_orchestration("Other", "");
     co_return;
   });
-  EXPECT_THAT(describe(*harness.start().error), HasSubstr("the instance id must not be empty"));
+  EXPECT_THAT(describe(*harness.start().error), HasSubstr("an instance id must not be empty"));
 }
 
 // W5: also in a turn that ends in continue-as-new, in a failure or in a cancellation.

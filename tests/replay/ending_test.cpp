@@ -1,4 +1,4 @@
-// The last turn of an execution: who has the last word, what is written in which order, who is told.
+// The last turn of an execution: which request decides how it ends, and which instances hear of it.
 #include <algorithm>
 #include <memory>
 
@@ -16,50 +16,6 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 const ParentLink kParent{"boss", 7, 9};
-
-// ---- order ---------------------------------------------------------------------------------------------------------
-
-TEST(LastTurn, ItsEventsStandInTheirOrder) {
-  Harness harness([](OrchestrationContext ctx) -> Orchestration<void> {
-    auto in_flight = ctx.schedule_activity<int>("InFlight");                              // 2
-    auto queue = ctx.dequeue_event<int>("q");                                             // 3
-    auto wait = ctx.schedule_wait<int>("w");                                              // 4
-    auto dropped = std::make_unique<Future<int>>(ctx.schedule_activity<int>("Dropped"));  // 5
-    auto other = ctx.schedule_wait<int>("v");                                             // 6
-    co_await ctx.schedule_wait<void>("go");                                               // 7
-    dropped.reset();
-    ctx.set_custom_status("leaving");
-    co_await ctx.continue_as_new(1);
-  });
-  harness.start();
-  const auto last = harness.turn({raised("go"), queued("p", "2")});
-  EXPECT_THAT(
-      lines_of(last.events),
-      ElementsAre("8 ExternalEvent 'go'", "9 QueueEventDelivered 'p' data=2", "10 CustomStatusUpdated status=leaving",
-                  "11 ActivityCancelRequested of 5 reason=dropped_future",
-                  "12 ExternalSubscriptionCancelled of 4 reason=orchestration_terminal",
-                  "13 ExternalSubscriptionCancelled of 6 reason=orchestration_terminal",
-                  "14 QueueSubscriptionCancelled of 3 reason=orchestration_terminal",
-                  "15 OrchestrationContinuedAsNew input=1",
-                  "16 ActivityCancelRequested of 2 reason=orchestration_terminal_continued_as_new"));
-  EXPECT_THAT(last.cancelled_activities, ElementsAre(2, 5));
-  EXPECT_EQ(harness.replay_failure(), std::nullopt);
-}
-
-TEST(LastTurn, ItsMessagesStandInTheirOrder) {
-  Harness harness([](OrchestrationContext ctx) -> Orchestration<int> {
-    auto child = ctx.schedule_sub_orchestration<int>("C");
-    co_await ctx.schedule_wait<void>("go");
-    auto timer = ctx.schedule_timer(Milliseconds(1));
-    ctx.schedule_orchestration("Audit", "audit-1", 5);
-    co_return 1;
-  });
-  harness.parent = kParent;
-  harness.start();
-  EXPECT_THAT(lines_of(harness.turn({raised("go")}).messages),
-              ElementsAre("to audit-1: StartOrchestration", "to boss: SubOrchestrationCompleted",
-                          "to inst::sub::2: CancelInstance"));
-}
 
 // ---- who has the last word
 // -------------------------------------------------------------------------------------------
@@ -115,10 +71,17 @@ TEST(LastWord, TerminateBeatsAbortAndCancel) {
   EXPECT_EQ(ended("panic", {completed(4, "1"), terminate("t")}).error, "terminated: t");
 }
 
-TEST(LastWord, AnAbortBeatsPanicCancelAndResult) {
-  EXPECT_EQ(ended("panic", {completed(4, "1"), failed_with(3, kBroken)}).error, "infrastructure:op: broken");
+TEST(LastWord, AnAbortBeatsCancelAndWhateverTheCodeWouldDoBehindIt) {
+  EXPECT_EQ(ended("panic", {failed_with(3, kBroken), completed(4, "1")}).error, "infrastructure:op: broken");
   EXPECT_EQ(ended("", {cancel("c"), failed_with(3, kBroken)}).error, "infrastructure:op: broken");
-  EXPECT_EQ(ended("return", {completed(4, "1"), failed_with(3, kBroken)}).error, "infrastructure:op: broken");
+  EXPECT_EQ(ended("", {failed_with(3, kBroken), cancel("c")}).error, "infrastructure:op: broken");
+  EXPECT_EQ(ended("return", {failed_with(3, kBroken), completed(4, "1")}).error, "infrastructure:op: broken");
+}
+
+// Code that has ended waits for nothing, whichever turn delivers the outcome.
+TEST(LastWord, TheEndOfTheCodeBeatsAnAbortBehindIt) {
+  EXPECT_THAT(ended("panic", {completed(4, "1"), failed_with(3, kBroken)}).error, StartsWith("orchestration panicked"));
+  EXPECT_EQ(ended("return", {completed(4, "1"), failed_with(3, kBroken)}).outcome.output, "1");
 }
 
 TEST(LastWord, APanicBeatsCancel) {
@@ -379,8 +342,7 @@ TEST(Children, TheirStartCarriesTheParentsExecutionAndScheduleAndTheirNameIsNewI
   }
 }
 
-// ---- without code
-// ----------------------------------------------------------------------------------------------------
+// ---- without code --------------------------------------------------------------------------------------------------
 
 const ErrorDetails kPoison = PoisonError{PoisonSubject::kOrchestration, "inst", 1, "", 0, 11, 10, "start"};
 
@@ -390,7 +352,7 @@ TEST(EndWithoutCode, AHistoryIsEndedWithItsChildrenActivitiesAndParent) {
   harness.start("\"\"");
   HistoryFacts facts = harness.kept().facts();
   const auto last =
-      end_without_code({"inst", 1, Timestamp{}, {{"inst", 1, std::nullopt, completed(3, "1")}}, kPoison}, facts);
+      end_without_code({"inst", 1, 0, Timestamp{}, {{"inst", 1, std::nullopt, completed(3, "1")}}, kPoison}, facts);
   EXPECT_EQ(last.status, ExecutionStatus::kFailed);
   EXPECT_EQ(last.error, kPoison);
   EXPECT_THAT(lines_of(last.events),
@@ -409,7 +371,7 @@ TEST(EndWithoutCode, WithoutAHistoryTheStartIsWrittenFirst) {
   HistoryFacts facts;
   const Message start{"inst", 1, std::nullopt,
                       messages::StartOrchestration{"Gone", SemanticVersion{2, 0, 0}, "1", kParent}};
-  const auto last = end_without_code({"inst", 1, Timestamp{}, {start}, kPoison}, facts);
+  const auto last = end_without_code({"inst", 1, 0, Timestamp{}, {start}, kPoison}, facts);
   EXPECT_THAT(lines_of(last.events), ElementsAre("1 OrchestrationStarted 'Gone' version=2.0.0 input=1 parent=boss of 9",
                                                  StartsWith("2 OrchestrationFailed error=poison")));
   ASSERT_THAT(lines_of(last.messages), ElementsAre("to boss: SubOrchestrationFailed"));
@@ -419,7 +381,7 @@ TEST(EndWithoutCode, WithoutAHistoryTheStartIsWrittenFirst) {
 TEST(EndWithoutCode, AStartWithoutAVersionLeavesItAbsent) {
   HistoryFacts facts;
   const Message start{"inst", 2, std::nullopt, messages::ContinueAsNew{"Gone", {}, {}, {}, {{"q", "m"}}, {}}};
-  const auto last = end_without_code({"inst", 2, Timestamp{}, {start}, kPoison}, facts);
+  const auto last = end_without_code({"inst", 2, 0, Timestamp{}, {start}, kPoison}, facts);
   EXPECT_THAT(lines_of(last.events),
               ElementsAre("1 OrchestrationStarted 'Gone' carried=1", "2 QueueEventDelivered 'q' data=m",
                           StartsWith("3 OrchestrationFailed")));
@@ -432,7 +394,7 @@ TEST(EndWithoutCode, ACancelWithoutAHandlerEndsAsCancelled) {
       {"inst", 1, std::nullopt, messages::StartOrchestration{"Test", SemanticVersion{1, 0, 0}, "\"\"", {}}},
       {"inst", 1, std::nullopt, cancel("c")}};
   const auto last = end_without_code(
-      {"inst", 1, Timestamp{}, batch, application_error(ApplicationErrorKind::kCancelled, "c")}, facts);
+      {"inst", 1, 0, Timestamp{}, batch, application_error(ApplicationErrorKind::kCancelled, "c")}, facts);
   EXPECT_EQ(last.status, ExecutionStatus::kCancelled);
   EXPECT_THAT(lines_of(last.events),
               ElementsAre("1 OrchestrationStarted 'Test' version=1.0.0 input=\"\"",

@@ -199,7 +199,7 @@ TEST(Intake, AnErrorThatIsNotTheApplicationsIsRecordedAndEndsTheExecutionWithout
   }
 }
 
-TEST(Intake, TheCodeDoesNotRunInATurnThatIsAborted) {
+TEST(Intake, TheCodeDoesNotRunBehindAnAbort) {
   int resumed = 0;
   Harness harness([&resumed](OrchestrationContext ctx) -> Orchestration<void> {
     auto activity = ctx.schedule_activity<void>("A");
@@ -209,7 +209,7 @@ TEST(Intake, TheCodeDoesNotRunInATurnThatIsAborted) {
   });
   harness.also_rebuild = false;
   harness.start();
-  harness.turn({raised("w"), failed_with(2, PoisonError{})});
+  EXPECT_EQ(harness.turn({failed_with(2, PoisonError{}), raised("w")}).status, ExecutionStatus::kFailed);
   EXPECT_EQ(resumed, 0);
 }
 

@@ -208,6 +208,61 @@ TEST(Limits, MessagesThatContinueAsNewCarries) {
   }
 }
 
+// Messages that arrived are in the history of the failed execution, so that none is lost on the way to the next.
+TEST(Limits, BytesThatContinueAsNewCarries) {
+  const auto code = [](OrchestrationContext ctx) -> Orchestration<void> {
+    auto unread = ctx.dequeue_event<std::string>("q");
+    co_await ctx.schedule_wait<void>("go");
+    co_await ctx.continue_as_new();
+  };
+  constexpr std::size_t kBytes = 3 * 40 + 3;  // three messages of 40 bytes, each with the name of its queue
+  for (const std::size_t limit : {kBytes, kBytes - 1}) {
+    Harness harness(code);
+    harness.limits.max_carry_forward_bytes = limit;
+    harness.start({}, {queued("q", std::string(40, '1')), queued("q", std::string(40, '2'))});
+    const auto last = harness.turn({queued("p", std::string(40, '3')), raised("go")});
+    EXPECT_EQ(harness.replay_failure(), std::nullopt);
+    if (limit == kBytes) {
+      EXPECT_EQ(last.status, ExecutionStatus::kContinuedAsNew);
+      EXPECT_EQ(std::get<messages::ContinueAsNew>(last.messages.at(0).body).carry_forward.size(), 3);
+      continue;
+    }
+    EXPECT_EQ(last.status, ExecutionStatus::kFailed);
+    EXPECT_EQ(std::get<ApplicationError>(*last.error).kind, ApplicationErrorKind::kLimitExceeded);
+    EXPECT_THAT(describe(*last.error), HasSubstr("would carry 123 bytes of unread queue messages; the limit is 122 "
+                                                 "(max_carry_forward_bytes)"));
+    EXPECT_THAT(last.messages, IsEmpty());
+    int delivered = 0;
+    for (const Event& event : harness.history)
+      delivered += std::holds_alternative<events::QueueEventDelivered>(event.body);
+    EXPECT_EQ(delivered, 3);
+  }
+}
+
+TEST(Limits, BytesThatOneTurnDecides) {
+  const auto code = [](OrchestrationContext ctx) -> Orchestration<void> {
+    for (;;) {
+      auto first = ctx.schedule_activity<int>("A", std::string(38, 'x'));  // 40 bytes of input
+      auto second = ctx.schedule_sub_orchestration<int>("C", std::string(38, 'x'));
+      ctx.set_kv_value("key", std::string(8, 'x'));
+      co_await ctx.schedule_wait<void>("go");
+    }
+  };
+  constexpr std::size_t kBytes = 41 + 41 + 12 + 13 + 2;  // the child's id is inst::sub::3
+  for (const std::size_t limit : {kBytes, kBytes - 1}) {
+    Harness harness(code);
+    harness.limits.max_turn_bytes = limit;
+    const auto last = harness.start();
+    if (limit == kBytes) {
+      EXPECT_EQ(last.status, ExecutionStatus::kRunning);
+      EXPECT_EQ(harness.turn({raised("go")}).status, ExecutionStatus::kRunning) << "each turn counts anew";
+    } else {
+      EXPECT_EQ(last.status, ExecutionStatus::kFailed);
+      EXPECT_THAT(describe(last.error.value()), HasSubstr("one turn has 109 bytes; the limit is 108 (max_turn_bytes)"));
+    }
+  }
+}
+
 TEST(Limits, ALimitCannotBeCaughtByTheCode) {
   Limits limits;
   limits.max_tag_bytes = 1;
@@ -274,7 +329,9 @@ TEST(Limits, ARecordedDecisionIsNeverRefused) {
                           .max_tag_bytes = 1,
                           .max_kv_value_bytes = 1,
                           .max_kv_keys = 1,
-                          .max_carry_forward = 0};
+                          .max_carry_forward = 0,
+                          .max_carry_forward_bytes = 0,
+                          .max_turn_bytes = 0};
   EXPECT_EQ(harness.replay_failure(), std::nullopt);
   harness.evict();
   EXPECT_EQ(harness.turn({completed(5, "\"done\"")}).output, "\"done\"");
@@ -286,6 +343,7 @@ TEST(Limits, ARecordedContinueAsNewIsNeverRefused) {
   EXPECT_EQ(harness.start({}, {queued("q", "1")}).status, ExecutionStatus::kContinuedAsNew);
   harness.limits.max_payload_bytes = 1;
   harness.limits.max_carry_forward = 0;
+  harness.limits.max_carry_forward_bytes = 0;
   EXPECT_EQ(harness.replay_failure(), std::nullopt);
 }
 

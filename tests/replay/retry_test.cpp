@@ -183,6 +183,7 @@ TEST(Retry, AllAttemptsKeepInputSessionTagAndTimeouts) {
   EXPECT_EQ(of_second.input, "7");
   EXPECT_EQ(of_second.timeouts.start_to_close, Milliseconds(30));
   of_first.schedule_id = of_second.schedule_id;
+  of_first.earlier = of_second.earlier;  // only a later attempt has this
   EXPECT_EQ(of_first, of_second);
 }
 

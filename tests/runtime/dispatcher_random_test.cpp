@@ -56,7 +56,7 @@ class RandomTurns : public DispatchOrchestrations {
     EXPECT_TRUE(locked.contains(body.token.value));
     if (dice.chance(20)) {
       const ProviderError wrong = random_error(dice);
-      if (wrong.kind() == ProviderErrorKind::kLockLost) release(body.token);
+      if (wrong.kind() == ProviderErrorKind::kLockLost) lose(body.token);
       return answer(id, ProviderResult<StoredHistory>(wrong));
     }
     answer(id, ProviderResult<StoredHistory>(StoredHistory()));
@@ -78,7 +78,7 @@ class RandomTurns : public DispatchOrchestrations {
       EXPECT_TRUE(locked.contains(each.token.value)) << "committed twice, or after it was given back";
       if (dice.chance(40)) {
         const ProviderError wrong = random_error(dice);
-        if (wrong.kind() == ProviderErrorKind::kLockLost) release(each.token);
+        if (wrong.kind() == ProviderErrorKind::kLockLost) lose(each.token);
         answers.emplace_back(wrong);
       } else {
         release(each.token);
@@ -87,12 +87,17 @@ class RandomTurns : public DispatchOrchestrations {
     }
     answer(id, std::move(answers));
   }
+  // An item whose lock was lost after a failure of the store is abandoned as well: no other node may have it yet.
   void carry_out(RequestId id, orchestration::GiveBack& body, Dice& dice) {
     std::vector<ProviderResult<void>> answers;
     for (const Abandon& each : body.abandons) {
-      EXPECT_TRUE(locked.contains(each.token.value)) << "given back twice";
-      release(each.token);
+      const bool was_lost = lost.contains(each.token.value);
+      EXPECT_TRUE(locked.contains(each.token.value) || was_lost) << "given back twice";
+      EXPECT_TRUE(!was_lost || each.ignore_attempt);
       answers.push_back(dice.chance(20) ? ProviderResult<void>(random_error(dice)) : ProviderResult<void>());
+      if (!answers.back() && answers.back().error().kind() != ProviderErrorKind::kLockLost) continue;
+      release(each.token);
+      lost.erase(each.token.value);
     }
     answer(id, std::move(answers));
   }
@@ -111,7 +116,13 @@ class RandomTurns : public DispatchOrchestrations {
     suspects.erase(token.value);
   }
 
+  void lose(const LockToken& token) {
+    release(token);
+    lost.insert(token.value);
+  }
+
   std::set<std::string> locked;
+  std::set<std::string> lost;
   std::set<std::string> suspects;
   int next_instance = 0;
 };

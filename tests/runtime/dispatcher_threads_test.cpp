@@ -205,7 +205,7 @@ TEST(Rest, TheMachinesClockDoesNotWaitForWhatIsLongPast) {
     std::mutex mutex;
     std::condition_variable changed;
     std::unique_lock lock(mutex);
-    SystemClock().wait_until(lock, changed, Timestamp::min());
+    SystemClock().wait_until(lock, changed, Milliseconds::min());
   }));
 }
 

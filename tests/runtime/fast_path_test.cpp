@@ -352,7 +352,7 @@ TEST_F(FastPath, ACommitThatFailsForGoodDeclinesAndFreesThePlaces) {
   EXPECT_EQ(committing().claim->limit, 1U);
   EXPECT_EQ(places->reserve(2), 1U) << "one is reserved";
   places->release(1);
-  committed(error(ProviderErrorKind::kStoreFailed));
+  committed(error(ProviderErrorKind::kInvalidArgument));
   OrchestrationEffects effects = dispatcher().take_effects();
   ASSERT_EQ(effects.verdicts.size(), 1U);
   EXPECT_FALSE(effects.verdicts[0].settled);

@@ -109,6 +109,17 @@ class FastTurns : public DispatchOrchestrations {
     if (count<orchestration::Fetch>() == 0) answer(take<orchestration::Await>().first, ProviderResult<bool>(true));
     fetch(std::move(brought));
   }
+  // A fetch that is in progress while something else happens.
+  auto begin_fetch() {
+    if (count<orchestration::Fetch>() == 0) answer(take<orchestration::Await>().first, ProviderResult<bool>(true));
+    return take<orchestration::Fetch>().first;
+  }
+  template <class Id>
+  void end_fetch(Id id, OrchestrationItem brought) {
+    OrchestrationBatch batch{.now = now, .items = {}};
+    batch.items.push_back(std::move(brought));
+    answer(id, ProviderResult<OrchestrationBatch>(std::move(batch)));
+  }
   static LockToken work_token(EventId activity) { return {"work " + std::to_string(activity)}; }
   // The run of an activity has its number.
   void offer(EventId activity, const std::string& instance = "i") {
@@ -131,7 +142,7 @@ class FastTurns : public DispatchOrchestrations {
   // "7 settled", "8 declined"
   std::vector<std::string> verdicts() {
     std::vector<std::string> texts;
-    for (const Verdict& verdict : dispatcher().take_effects().verdicts) {
+    for (const runtime::Verdict& verdict : dispatcher().take_effects().verdicts) {
       texts.push_back(std::to_string(verdict.run) + (verdict.settled ? " settled" : " declined"));
     }
     return texts;

@@ -143,8 +143,9 @@ TEST_F(HeldInstances, WhatIsFetchedWhileACommitIsInDoubtWaitsForIt) {
   fetch(item("i"));
   run({.activities = {2}});
   first_commit = committing().commit_id;
+  const auto fetching = begin_fetch();
   committed(error(ProviderErrorKind::kUnavailable));
-  bring(fetched_anew(1));  // the store has it, and kept the lock for us
+  end_fetch(fetching, fetched_anew(1));  // the store has it, and kept the lock for us
   EXPECT_EQ(count<orchestration::RunTurn>(), 0U);
   EXPECT_EQ(count<orchestration::ReadHistory>(), 0U);
   now += Milliseconds(10);
@@ -166,10 +167,11 @@ TEST_F(HeldInstances, ACommitInDoubtThatWasNeverMadeMakesWayForWhatIsFetched) {
   fetch(item("i"));
   run({.activities = {2}});
   committing();
+  const auto fetching = begin_fetch();
   committed(error(ProviderErrorKind::kUnavailable));
   OrchestrationItem anew = item("i");  // its lock ended
   anew.token = {"new token of i"};
-  bring(anew);
+  end_fetch(fetching, anew);
   now += Milliseconds(10);
   EXPECT_EQ(committing().token.value, "token of i");
   committed(error(ProviderErrorKind::kLockLost));

@@ -187,7 +187,7 @@ TEST(RegistryActivities, MistakesAreCollected) {
       .add_async_activity("Twice", [](ActivityContext, ActivityCompletion<int>) {});
   ASSERT_EQ(registry.errors().size(), 4U);
   EXPECT_THAT(registry.errors()[0], HasSubstr("'Twice'"));
-  EXPECT_THAT(registry.errors()[1], HasSubstr("without a name"));
+  EXPECT_THAT(registry.errors()[1], HasSubstr("name must not be empty"));
   EXPECT_THAT(registry.errors()[2], HasSubstr("__perdure:"));
   EXPECT_THAT(registry.errors()[3], HasSubstr("'Twice'"));
   EXPECT_FALSE(registry.has_activity("__perdure:mine"));
@@ -233,7 +233,7 @@ TEST(RuntimeMaking, ARegistryWithMistakesIsRefusedWithAllOfThem) {
   Registry registry;
   registry.add_activity("", one).add_activity("__perdure:mine", one).add_orchestration("Flow", "new", nothing);
   const std::string said = refusal_of_runtime(store, registry);
-  EXPECT_THAT(said, HasSubstr("without a name"));
+  EXPECT_THAT(said, HasSubstr("name must not be empty"));
   EXPECT_THAT(said, HasSubstr("__perdure:mine"));
   EXPECT_THAT(said, HasSubstr("'Flow'"));
   EXPECT_THAT(Client(store).list_nodes(), IsEmpty()) << "such a node does not sign on";
@@ -255,7 +255,7 @@ TEST(RuntimeMaking, MistakesOfBothKindsAreSaidAtOnce) {
   registry.add_activity("", one);
   const std::string said = refusal_of_runtime(make_memory_provider(), registry, options);
   EXPECT_THAT(said, HasSubstr("max_attempts"));
-  EXPECT_THAT(said, HasSubstr("without a name"));
+  EXPECT_THAT(said, HasSubstr("name must not be empty"));
 }
 
 TEST(RuntimeMaking, ANullProviderIsRefused) {

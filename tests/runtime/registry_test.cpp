@@ -54,6 +54,25 @@ TEST(Registry, VersionsMayComeInAnyOrder) {
   EXPECT_EQ(resolved(registry, "A", SemanticVersion{1, 9, 0}), (SemanticVersion{1, 9, 0}));
 }
 
+TEST(Registry, CheckRefusesPoliciesThatNameNothingRegistered) {
+  Registry registry;
+  registry.add_orchestration("A", "1.0.0", does_nothing).add_orchestration("A", "1.1.0", does_nothing);
+  registry.set_version_policy("A", VersionPolicy::exact({2, 0, 0}));
+  registry.set_version_policy("B", VersionPolicy::latest());
+  std::string error;
+  try {
+    registry.check();
+  } catch (const std::invalid_argument& invalid) {
+    error = invalid.what();
+  }
+  EXPECT_THAT(error,
+              HasSubstr("policy of orchestration 'A' names version 2.0.0, which is not registered; registered are "
+                        "1.0.0, 1.1.0"));
+  EXPECT_THAT(error, HasSubstr("policy of orchestration 'B' names an orchestration that is not registered"));
+  registry.add_orchestration("A", "2.0.0", does_nothing).add_orchestration("B", does_nothing);
+  EXPECT_NO_THROW(registry.check());
+}
+
 TEST(Registry, EachVersionHasItsOwnHandler) {
   Registry registry;
   registry.add_orchestration("A", "1.0.0", does_nothing).add_orchestration("A", "2.0.0", does_nothing);
@@ -86,7 +105,7 @@ TEST(Registry, MistakesAreCollectedAndToldTogether) {
       .add_orchestration("Twice", does_nothing)
       .add_orchestration("Twice", "1.0.0", does_nothing);
   ASSERT_EQ(registry.errors().size(), 3u);
-  EXPECT_THAT(registry.errors()[0], HasSubstr("without a name"));
+  EXPECT_THAT(registry.errors()[0], HasSubstr("name must not be empty"));
   EXPECT_THAT(registry.errors()[1], HasSubstr("'Bad'"));
   EXPECT_THAT(registry.errors()[1], HasSubstr("'1.0'"));
   EXPECT_THAT(registry.errors()[2], HasSubstr("'Twice': version 1.0.0 was registered twice"));

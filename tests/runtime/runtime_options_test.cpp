@@ -70,6 +70,10 @@ TEST(RuntimeOptions, EachOptionThatMakesNoSenseIsNamed) {
       {"orchestration_concurrency", [](auto& options) { options.orchestration_concurrency = 0; }},
       {"orchestration_concurrency", [](auto& options) { options.orchestration_concurrency = 100'000; }},
       {"worker_concurrency", [](auto& options) { options.worker_concurrency = 0; }},
+      {"worker_node_id", [](auto& options) { options.worker_node_id = "a\nb"; }},
+      {"worker_tag_filter", [](auto& options) { options.worker_tag_filter = TagFilter::tags({"gpu", ""}); }},
+      {"max_carry_forward_bytes", [](auto& options) { options.limits.max_carry_forward_bytes = std::size_t{1} << 30; }},
+      {"max_turn_bytes", [](auto& options) { options.limits.max_turn_bytes = std::size_t{1} << 30; }},
       {"worker_concurrency", [](auto& options) { options.worker_concurrency = 100'000; }},
       {"max_async_activities", [](auto& options) { options.max_async_activities = 0; }},
       {"max_locked_instances", [](auto& options) { options.max_locked_instances = 0; }},
@@ -168,27 +172,15 @@ TEST(UnregisteredBackoff, NeverExceedsItsMaximumNorWraps) {
   EXPECT_EQ((UnregisteredBackoff{.base = years - 1ms, .max = years}.after(10)), years);
 }
 
-ProviderError error_of(ProviderErrorKind kind) {
-  return {kind, "no luck"};
-}
-
-TEST(ErrorBackoff, GrowsWhileErrorsAreTransientAndNeverWraps) {
+TEST(ErrorBackoff, GrowsWhileCallsFailAndNeverWraps) {
   runtime::ErrorBackoff backoff;
   std::vector<std::int64_t> rests;
-  for (int i = 0; i < 100; ++i) rests.push_back(backoff.failed(error_of(ProviderErrorKind::kBusy)).count());
+  for (int i = 0; i < 100; ++i) rests.push_back(backoff.failed().count());
   EXPECT_THAT(std::vector<std::int64_t>(rests.begin(), rests.begin() + 6),
               ::testing::ElementsAre(200, 400, 800, 1'600, 3'000, 3'000));
   EXPECT_EQ(rests.back(), 3'000);
   backoff.succeeded();
-  EXPECT_EQ(backoff.failed(error_of(ProviderErrorKind::kUnavailable)), 200ms) << "a success begins anew";
-}
-
-TEST(ErrorBackoff, APermanentErrorRestsShortlyAndBeginsAnew) {
-  runtime::ErrorBackoff backoff;
-  EXPECT_EQ(backoff.failed(error_of(ProviderErrorKind::kBusy)), 200ms);
-  EXPECT_EQ(backoff.failed(error_of(ProviderErrorKind::kStoreFailed)), 100ms);
-  EXPECT_EQ(backoff.failed(error_of(ProviderErrorKind::kStoreFailed)), 100ms);
-  EXPECT_EQ(backoff.failed(error_of(ProviderErrorKind::kBusy)), 200ms);
+  EXPECT_EQ(backoff.failed(), 200ms) << "a success begins anew";
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class DispatchActivities : public ::testing::Test {
       const auto handler = std::make_shared<const ActivityHandler>();
       made.emplace(
           options, capabilities, "node", CapabilityFilter(),
-          [handler](const std::string& name) { return name == "Unknown" ? nullptr : handler; }, places);
+          [handler](const std::string& name) { return name == "Unknown" ? nullptr : handler; }, places, health);
     }
     return *made;
   }
@@ -164,9 +164,10 @@ class DispatchActivities : public ::testing::Test {
 
   RuntimeOptions options;
   Capabilities capabilities{.wake_ups = true};
-  std::shared_ptr<WorkPlaces> places;  // for those who claim
-  bool upkeep = false;                 // the test answers it
-  bool keeps_sessions = false;         // the test answers renewals of sessions
+  std::shared_ptr<WorkPlaces> places;   // for those who claim
+  std::shared_ptr<StoreHealth> health;  // one of its own unless set
+  bool upkeep = false;                  // the test answers it
+  bool keeps_sessions = false;          // the test answers renewals of sessions
   Timestamp now = kBegin;
   std::deque<worker::Request> open;
   std::shared_ptr<CapturingLogSink> log = std::make_shared<CapturingLogSink>();

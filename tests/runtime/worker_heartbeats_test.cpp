@@ -126,11 +126,23 @@ TEST_F(Heartbeats, ALostLockStopsTheActivity) {
   EXPECT_TRUE(dispatcher().resting());
 }
 
-TEST_F(Heartbeats, OneThatFailsForGoodStopsTheActivityToo) {
+TEST_F(Heartbeats, AFailureOfTheStoreStopsNothing) {
   const RunId run = run_one();
   says(run, "1");
   beat(error(ProviderErrorKind::kStoreFailed));
-  EXPECT_EQ(stopped(), run);
+  EXPECT_EQ(count<Stop>(), 0U);
+  now += 1s;
+  EXPECT_THAT(details_of(beat()), ElementsAre("1"));
+}
+
+TEST_F(Heartbeats, DetailsThatTheStoreRefusesAreDropped) {
+  const RunId run = run_one();
+  says(run, "1");
+  beat(error(ProviderErrorKind::kInvalidArgument));
+  now += 1s;
+  EXPECT_EQ(count<Beat>() + count<Stop>(), 0U);
+  says(run, "2");
+  EXPECT_THAT(details_of(beat()), ElementsAre("2"));
 }
 
 // ---- for whom nobody waits ----
@@ -290,7 +302,8 @@ TEST_F(HeartbeatsOfWhatIsGivenBack, TheNewestDetailsAreWrittenFirst) {
   stop_now();
   EXPECT_EQ(count<GiveBack>(), 0U);
   EXPECT_THAT(details_of(beat()), ElementsAre("2"));
-  EXPECT_THAT(give_back(), ElementsAre(Abandon{.token = {"token 1"}, .delay = 0ms, .ignore_attempt = true}));
+  EXPECT_THAT(give_back(),
+              ElementsAre(Abandon{.token = {"token 1"}, .delay = 0ms, .ignore_attempt = true, .has_begun = true}));
 }
 
 TEST_F(HeartbeatsOfWhatIsGivenBack, TheyWaitForTheWriteOfAnother) {
@@ -375,15 +388,6 @@ TEST_P(HeartbeatsThatCannotBeWritten, DoNotHoldUpWhatIsGivenBack) {
   dispatcher().returned(run);
   EXPECT_EQ(count<Beat>() + count<GiveBack>(), 0U);
   EXPECT_TRUE(dispatcher().running_names().empty());
-}
-
-TEST_F(HeartbeatsOfWhatIsGivenBack, WhatHasEndedAndCouldNotBeStoredLeavesItsDetails) {
-  const RunId run = run_with_unwritten("2");
-  finish(run);
-  ack(error(ProviderErrorKind::kStoreFailed));
-  EXPECT_EQ(count<GiveBack>(), 0U);
-  EXPECT_THAT(details_of(beat()), ElementsAre("2"));
-  EXPECT_THAT(give_back(), ElementsAre(Abandon{.token = {"token 1"}, .delay = 100ms, .ignore_attempt = false}));
 }
 
 // ---- limits ----

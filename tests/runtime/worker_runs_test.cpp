@@ -116,6 +116,8 @@ TEST_F(RunActivities, AnOutcomeThatCouldNotBeStoredInTimeIsNotDroppedSilently) {
     if (count<Ack>() > 0) ack(error(ProviderErrorKind::kUnavailable));
     pass(kBegin + 30s);
   }
+  EXPECT_THAT(give_back(),
+              ElementsAre(Abandon{.token = {"token 1"}, .delay = 0ms, .ignore_attempt = true, .has_begun = true}));
   collect();
   EXPECT_TRUE(dispatcher().resting());
   EXPECT_EQ(log->count(LogLevel::kWarn), 1U) << "the activity will run again, and somebody should know why";

@@ -132,6 +132,57 @@ TEST_F(HoldSessions, OneIsRenewedAsLongAsAnActivityOfItRuns) {
   EXPECT_GT(before, 19min);
 }
 
+// A renewal releases sessions that were not used for that long, so a renewal is due at that moment.
+TEST_F(HoldSessions, OneIsReleasedWhenItsIdleTimeoutEnds) {
+  options.session_idle_timeout = 50s;
+  fetch({in_session(1)});
+  now += 10s;
+  finish(start());
+  ack();
+  EXPECT_THAT(renewals_until(kBegin + 59'999ms, 1), ElementsAre(15s, 30s, 45s));
+  now += 1ms;
+  EXPECT_EQ(renew_sessions(0U).idle_timeout, 50s);
+  EXPECT_THAT(renewals_until(kBegin + 10min, 0), IsEmpty());
+}
+
+TEST_F(HoldSessions, EachIsReleasedWhenItsOwnIdleTimeoutEnds) {
+  options.worker_lock_timeout = 10s;
+  options.session_idle_timeout = 10s;
+  fetch({in_session(1), in_session(2, "other")});
+  finish(start());
+  const RunId other = start();
+  ack();
+  now += 3s;
+  finish(other);
+  ack();
+  EXPECT_THAT(renewals_until(kBegin + 12'999ms, 1), ElementsAre(10s));
+  EXPECT_THAT(renewals_until(kBegin + 1min, 0), ElementsAre(13s));
+}
+
+TEST_F(HoldSessions, OneThatIsUsedAgainIsReleasedLater) {
+  options.session_idle_timeout = 20s;
+  fetch({in_session(1)});
+  finish(start());
+  ack();
+  now += 12s;
+  fetch({in_session(2)});
+  finish(start());
+  ack();
+  EXPECT_THAT(renewals_until(kBegin + 31'999ms, 1), ElementsAre(15s, 30s)) << "not after 20 s";
+  EXPECT_THAT(renewals_until(kBegin + 1min, 0), ElementsAre(32s));
+}
+
+TEST_F(HoldSessions, AFailedReleaseIsRepeated) {
+  options.session_idle_timeout = 20s;
+  fetch({in_session(1)});
+  finish(start());
+  ack();
+  EXPECT_THAT(renewals_until(kBegin + 19'999ms, 1), ElementsAre(15s));
+  now += 1ms;
+  renew_sessions(error(ProviderErrorKind::kBusy));
+  EXPECT_THAT(renewals_until(kBegin + 1min, 0), ElementsAre(20s + 30'000ms / 16));
+}
+
 TEST_F(HoldSessions, AFailedRenewalIsRepeatedBeforeTheLocksEnd) {
   fetch({in_session(1)});
   start();

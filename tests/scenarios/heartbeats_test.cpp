@@ -159,7 +159,7 @@ TEST_P(HeartbeatScenes, WhatAnAttemptFoundIsKeptForTheNextIfItSaysNothing) {
   }
 }
 
-// What a node does not get through to the store any more.
+// Cuts a node's workers off from the store.
 class CutOff final : public testing::ForwardingProvider {
  public:
   using ForwardingProvider::ForwardingProvider;
@@ -178,6 +178,10 @@ class CutOff final : public testing::ForwardingProvider {
     if (cut) return away();
     return ForwardingProvider::fetch_work_items(fetch);
   }
+  std::vector<ProviderResult<void>> abandon_work_items(std::span<const Abandon> abandons) override {
+    if (cut) return std::vector<ProviderResult<void>>(abandons.size(), away());
+    return ForwardingProvider::abandon_work_items(abandons);
+  }
 
  private:
   static ProviderError away() { return {ProviderErrorKind::kUnavailable, "the store is away"}; }
@@ -195,10 +199,28 @@ TEST_P(HeartbeatScenes, AnAttemptThatLostItsLockIsStoppedAndAnotherGoesOn) {
   }
   ASSERT_EQ(calls.size(), 2U);
   EXPECT_TRUE(calls.at(0).ctx.is_cancelled());
-  EXPECT_EQ(calls.at(1).ctx.attempt(), 2U);
+  EXPECT_EQ(calls.at(1).ctx.attempt(), 2U) << "its node could not tell the store that the attempt does not count";
   EXPECT_EQ(calls.at(1).ctx.last_heartbeat<std::string>(), "known");
   calls.at(0).done.complete("by the wrong one");
   EXPECT_EQ(complete("by the right one"), "done: by the right one");
+}
+
+// A failure of the store is not an attempt of the activity: its node says so as soon as it reaches the store.
+TEST_P(HeartbeatScenes, AnAttemptThatLostItsLockToAnOutageDoesNotCount) {
+  const auto view = std::make_shared<CutOff>(cluster.store());
+  begin({}, view);
+  says("known");
+  view->cut = true;
+  for (int second = 0; second < 40; ++second) cluster.advance(1s);
+  ASSERT_EQ(calls.size(), 1U);
+  EXPECT_TRUE(calls.at(0).ctx.is_cancelled());
+  view->cut = false;
+  cluster.advance(1min);
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls.at(1).ctx.attempt(), 1U);
+  EXPECT_EQ(calls.at(1).ctx.last_heartbeat<std::string>(), "known");
+  calls.latest().done.complete("after the outage");
+  EXPECT_EQ(cluster.wait("i").result<std::string>(), "done: after the outage");
 }
 
 // Another node has cancelled it: this one learns of it when it speaks.
@@ -252,7 +274,7 @@ TEST_P(HeartbeatScenes, ARetryGoesOnWhereTheFailedAttemptStood) {
   cluster.advance(1min);
   ASSERT_EQ(calls.size(), 2U);
   EXPECT_NE(calls.at(1).ctx.activity_id(), calls.at(0).ctx.activity_id());
-  EXPECT_EQ(calls.at(1).ctx.attempt(), 1U) << "of this activity";
+  EXPECT_EQ(calls.at(1).ctx.attempt(), 2U) << "it counts the attempts of the policy";
   EXPECT_EQ(calls.at(1).ctx.last_heartbeat<int>(), 31);
   calls.latest().done.fail("lost again, before anything could be said");
   cluster.advance(1min);

@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Ctx = OrchestrationContext;
 
 class Messages : public InEveryWorld {
@@ -92,14 +93,68 @@ TEST_P(Messages, TheOutcomeOfAChildCountsOnce) {
   const auto events = world.event_kinds("i");
   EXPECT_THAT(events, ElementsAre("OrchestrationStarted", "SubOrchestrationScheduled", "SubOrchestrationFailed",
                                   "ExternalSubscribed"));
-  const MessageBody failed = messages::SubOrchestrationFailed{kScheduled, kDeclined};
-  for (const MessageBody& again : {failed, MessageBody(messages::SubOrchestrationCompleted{kScheduled, "1"})}) {
+  const Event start = world.client().read_execution_history("i::sub::2").front();
+  const std::uint64_t incarnation = std::get<events::OrchestrationStarted>(start.body).parent->incarnation;
+  const MessageBody failed = messages::SubOrchestrationFailed{kScheduled, kDeclined, incarnation};
+  for (const MessageBody& again :
+       {failed, MessageBody(messages::SubOrchestrationCompleted{kScheduled, "1", incarnation})}) {
     send({again, again});
     world.settle();
   }
   EXPECT_EQ(world.event_kinds("i"), events);
   world.client().raise_event("i", "go");
   EXPECT_EQ(world.wait("i").result<std::string>(), "card declined");
+}
+
+// ---- Before the start ----------------------------------------------------------------------------------------------
+
+Registry readers() {
+  Registry registry;
+  registry.add_orchestration("Read", [](Ctx ctx, int count) -> Orchestration<std::string> {
+    std::string seen;
+    for (int i = 0; i < count; ++i) seen += co_await ctx.dequeue_event<std::string>("notes");
+    co_return seen;
+  });
+  return registry;
+}
+
+TEST_P(Messages, AQueueMessageMayComeBeforeTheStart) {
+  world.start_node(readers());
+  world.client().enqueue_event("i", "notes", "a");
+  world.advance(12h);
+  world.client().enqueue_event("i", "notes", "b");
+  world.advance(11h);
+  world.client().start_orchestration("i", "Read", 3);
+  world.settle();
+  world.client().enqueue_event("i", "notes", "c");
+  EXPECT_EQ(world.wait("i").result<std::string>(), "abc");
+}
+
+// They count like all others once the instance has them.
+TEST_P(Messages, TheUnreadMessagesFromBeforeTheStartHaveTheSameLimit) {
+  RuntimeOptions options;
+  options.limits.max_unread_messages = 2;
+  Registry registry = readers();
+  registry.add_orchestration("Deaf", [](Ctx ctx) -> Orchestration<void> { co_await ctx.schedule_wait<void>("go"); });
+  world.start_node(registry, options);
+  for (const char* id : {"few", "many"}) {
+    for (int i = 0; i < 2; ++i) world.client().enqueue_event(id, "notes", "x");
+  }
+  world.client().enqueue_event("many", "notes", "x");
+  world.client().start_orchestration("few", "Read", 2);
+  world.client().start_orchestration("many", "Deaf");
+  EXPECT_EQ(world.wait("few").result<std::string>(), "xx");
+  EXPECT_THAT(world.wait("many").error_text(), HasSubstr("max_unread_messages"));
+}
+
+TEST_P(Messages, ADeletionTakesWhatWasSentBeforeTheStartAlong) {
+  world.client().enqueue_event("i", "notes", "old");
+  world.client().start_orchestration("i", "Read", 1);
+  world.client().delete_instance("i", true);
+  world.client().start_orchestration("i", "Read", 1);
+  world.client().enqueue_event("i", "notes", "new");
+  world.start_node(readers());
+  EXPECT_EQ(world.wait("i").result<std::string>(), "new");
 }
 
 // ---- In crowds: W8 -------------------------------------------------------------------------------------------------

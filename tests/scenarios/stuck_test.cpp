@@ -120,6 +120,28 @@ TEST_P(Stuck, AStartIsWhoseOrchestrationNobodyHas) {
   EXPECT_THAT(found(), ElementsAre(stuck("i", "'Unknown'", "registered with no node", "register it")));
 }
 
+TEST_P(Stuck, AStartIsWhoseVersionNobodyHas) {
+  cluster.start_node(waiting({"1.0.0", "2.0.0"}));
+  const auto asking_for = [](const char* version) { return StartInstanceOptions().version(version); };
+  cluster.client().start_orchestration("first", "Wait", asking_for("1.0.0"));
+  cluster.client().start_orchestration("latest", "Wait");
+  cluster.client().start_orchestration("third", "Wait", asking_for("3.0.0"));
+  EXPECT_THAT(found(), ElementsAre(stuck("third", "'Wait' version 3.0.0", "registered with no node", "register it")));
+  cluster.start_node(waiting({"3.0.0"}));
+  EXPECT_THAT(cluster.client().find_stuck_instances(), IsEmpty());
+}
+
+TEST_P(Stuck, AChildIsWhoseVersionNobodyHas) {
+  Registry registry = waiting({"1.0.0"});
+  registry.add_orchestration("Parent", [](Ctx ctx) -> Orchestration<void> {
+    co_await ctx.schedule_sub_orchestration<void>("Wait",
+                                                  SubOrchestrationOptions().instance_id("child").version("2.0.0"));
+  });
+  cluster.start_node(registry);
+  start("parent", "Parent");
+  EXPECT_THAT(found(), ElementsAre(stuck("child", "'Wait' version 2.0.0", "registered with no node")));
+}
+
 TEST_P(Stuck, AChildIsWhoseOrchestrationNobodyHas) {
   Registry registry;
   registry.add_orchestration("Parent", [](Ctx ctx) -> Orchestration<void> {
@@ -226,19 +248,18 @@ TEST_P(Stuck, ANodeThatRunsNoActivitiesServesNone) {
   EXPECT_THAT(found(), ElementsAre(stuck("i", "has no tag")));
 }
 
-// Every worker serves the engine's own.
+// Every node serves the engine's own, whatever its tag filter.
 TEST_P(Stuck, AReadOfAnotherInstancesValueIsNot) {
   Registry registry;
   registry.add_orchestration("Reader", [](Ctx ctx) -> Orchestration<int> {
     co_return (co_await ctx.get_kv_value_from_instance<int>("other", "key")).value_or(0);
   });
-  cluster.start_node(registry, serving(TagFilter::none()));
-  RuntimeOptions worker;
-  worker.fetch_only_registered = true;
+  Node& node = cluster.start_node(registry, serving(TagFilter::none()));
   start("i", "Reader");
-  EXPECT_THAT(found(), ElementsAre(stuck("i", "has no tag")));
-  cluster.start_node(Registry(), worker);
-  EXPECT_THAT(cluster.client().find_stuck_instances(), IsEmpty());
+  ASSERT_TRUE(cluster.step_until([&] { return !cluster.client().list_activities({}).activities.empty(); }));
+  cluster.kill_node(node);
+  EXPECT_THAT(cluster.client().find_stuck_instances(), IsEmpty()) << "a node that died is still registered";
+  cluster.start_node(registry, serving(TagFilter::tags({"gpu"})));
   EXPECT_EQ(cluster.wait("i").result<int>(), 0);
 }
 

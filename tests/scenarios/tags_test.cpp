@@ -174,6 +174,34 @@ TEST_P(Tags, PoolsMayOverlap) {
   EXPECT_EQ(runs.all().size(), 40U) << "each has run once";
 }
 
+// It is an activity of the engine's own.
+TEST_P(Tags, EveryNodeReadsTheValuesOfOtherInstances) {
+  Registry registry;
+  registry.add_orchestration("Reader", [](Ctx ctx) -> Orchestration<int> {
+    co_return (co_await ctx.get_kv_value_from_instance<int>("writer", "key")).value_or(-1);
+  });
+  registry.add_orchestration("Writer", [](Ctx ctx) -> Orchestration<void> {
+    ctx.set_kv_value("key", 7);
+    co_return;
+  });
+  int round = 0;
+  for (const TagFilter& filter :
+       {TagFilter::tags({"a"}), TagFilter::tags({"a", "b", "c", "d", "e"}), TagFilter::none(), TagFilter::any()}) {
+    RuntimeOptions options;
+    options.worker_tag_filter = filter;
+    options.fast_path = round % 2 == 0;
+    auto& node = world.start_node(registry, options);
+    if (round == 0) {
+      world.client().start_orchestration("writer", "Writer");
+      world.wait("writer");
+    }
+    const std::string reader = "reader " + std::to_string(++round);
+    world.client().start_orchestration(reader, "Reader");
+    EXPECT_EQ(world.wait(reader).result<int>(), 7) << reader;
+    world.stop_node(node);
+  }
+}
+
 TEST_P(Tags, AnActivityWaitsForAWorkerOfItsTag) {
   start_orchestrator();
   auto& other = start_worker("cpu", TagFilter::untagged());

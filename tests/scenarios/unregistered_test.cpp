@@ -191,6 +191,45 @@ TEST_P(Unregistered, AnUnknownActivityIsTriedTenTimesAndThenFailsItsOrchestratio
   EXPECT_EQ(world.client().get_queue_depths(), QueueDepths());
 }
 
+// The code sees the timeout that it asked for, not poison, however many attempts are allowed.
+TEST_P(Unregistered, AnUnknownActivityTimesOutIfItsStartIsTimed) {
+  Registry registry;
+  registry.add_orchestration("Hurried", [](Ctx ctx, int minutes) -> Orchestration<std::string> {
+    const auto outcome =
+        co_await ctx.schedule_activity<int>("Nobody", ActivityOptions().schedule_to_start_timeout(minutes * 1min))
+            .as_result();
+    co_return outcome ? "done" : std::string(outcome.error().message());
+  });
+  RuntimeOptions options;
+  options.max_attempts = 2;
+  world.start_node(registry, options);
+  for (const int minutes : {1, 60}) {
+    const std::string instance = std::to_string(minutes);
+    world.client().start_orchestration(instance, "Hurried", minutes);
+    world.advance(minutes * 1min - 1ms);
+    EXPECT_FALSE(status(instance).ended()) << instance;
+    world.advance(1ms);
+    ASSERT_TRUE(status(instance).ended()) << instance;
+    EXPECT_THAT(status(instance).result<std::string>(), HasSubstr("was not started by any worker")) << instance;
+  }
+  EXPECT_EQ(world.client().get_queue_depths(), QueueDepths());
+}
+
+TEST_P(Unregistered, AnActivityWithATimedStartRunsWhenItsCodeComesInTime) {
+  Registry registry;
+  registry.add_orchestration("Hurried", [](Ctx ctx) -> Orchestration<int> {
+    co_return co_await ctx.schedule_activity<int>("Nobody", ActivityOptions().schedule_to_start_timeout(1h));
+  });
+  auto& old = world.start_node(registry);
+  world.client().start_orchestration("i", "Hurried");
+  world.advance(30min);
+  world.stop_node(old);
+  registry.add_activity("Nobody", [](ActivityContext& ctx) { return static_cast<int>(ctx.attempt()); });
+  world.start_node(registry);
+  world.advance(1min);
+  EXPECT_EQ(status().result<int>(), 1);
+}
+
 // Seed 004, edge case 2: sub-orchestrations
 TEST_P(Unregistered, TheParentOfAnUnknownChildFailsWithItsPoison) {
   start_old_node();

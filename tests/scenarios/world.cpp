@@ -114,12 +114,17 @@ void World::stop_node(Node& node) {
     node.threads->shutdown(Milliseconds(5'000));
   } else {
     node.stepped->drain();
+    bool stopped = false;
     while (!node.stepped->idle()) {
-      if (node.stepped->choices() == 0) {
+      if (node.stepped->choices() > 0) {
+        node.stepped->step(0);
+      } else if (!stopped) {  // only activities are left: their time is over
+        node.stepped->stop_activities();
+        stopped = true;
+      } else {
         ADD_FAILURE() << "the node does not come to rest";
         break;
       }
-      node.stepped->step(0);
     }
   }
   kill_node(node);

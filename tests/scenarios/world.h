@@ -46,7 +46,7 @@ class World {
   class Node;
   // Short timeouts are not needed: time is moved. The clock, the cache, the log and the metrics are the world's.
   Node& start_node(const Registry& registry, RuntimeOptions options = {});
-  // Lets it finish what it has begun.
+  // Lets it finish what it has begun. Activities that wait for a completion are stopped and given back.
   void stop_node(Node& node);
   // As if its process had died: what it holds stays locked. Not with threads.
   void kill_node(Node& node);

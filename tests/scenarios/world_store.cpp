@@ -19,6 +19,7 @@ class WithClock final : public testing::ForwardingProvider {
   WithClock(std::shared_ptr<Provider> inner, std::shared_ptr<Clock> clock)
       : ForwardingProvider(std::move(inner)), clock_(std::move(clock)) {}
   [[nodiscard]] Timestamp now() override { return clock_->now(); }
+  [[nodiscard]] Milliseconds steady() override { return clock_->steady(); }
 
  private:
   std::shared_ptr<Clock> clock_;

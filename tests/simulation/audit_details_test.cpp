@@ -203,9 +203,9 @@ TEST_F(Audited, ALockThatRunsOutNeedsAnExcuse) {
 TEST_F(Audited, AChildThatIsLeftBehind) {
   fetch_first();
   TurnCommit commit = first_commit();
-  commit.started->parent = "p";
+  commit.started->parent = ParentLink{"p", 1, 2};
   audit.committed(commit, accepted(), kNow);
-  audit.deleted(std::set<std::string>{"p"});
+  audit.deleted({"p"});
   expect_problem("'p' was deleted, but its child 'a' was left behind");
 }
 

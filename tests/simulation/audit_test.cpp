@@ -1,5 +1,6 @@
 // The audit beside the store of a simulated cluster: it is silent about a store that keeps its contract, and notices
 // one that does not.
+#include <chrono>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -10,6 +11,7 @@
 namespace perdure::testing::simulation {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::IsEmpty;
 
 TEST_F(Audited, AStoreThatKeepsItsContractGivesNoReasonToComplain) {
@@ -124,6 +126,23 @@ TEST_F(Audited, AMessageThatIsNotDelivered) {
   expect_problem("was not delivered");
 }
 
+TEST_F(Audited, AMessageThatWasSentBeforeTheStartAndIsNotDelivered) {
+  audit.enqueued(queue_message("a"), kNow - 1h);
+  audit.fetched({}, {.now = kNow - 1h, .items = {}});
+  fetch_first();
+  expect_problem("was not delivered");
+}
+
+// The store drops the messages of an orphan after a day, at the next fetch.
+TEST_F(Audited, AMessageThatWasSentTooLongBeforeTheStartMayBeMissing) {
+  audit.enqueued(queue_message("a"), kNow - 25h);
+  audit.fetched({}, {.now = kNow - 1h, .items = {}});
+  fetch_first();
+  audit.committed(first_commit(), accepted(), kNow);
+  EXPECT_THAT(audit.problems(), IsEmpty());
+  EXPECT_TRUE(audit.at_rest(kNow));
+}
+
 TEST_F(Audited, AMessageThatIsDeliveredAgainAfterItWasConsumed) {
   fetch_first();
   audit.committed(first_commit(), accepted(), kNow);
@@ -224,11 +243,30 @@ TEST_F(Audited, WhatGoesToAWorkerThatDoesNotServeTheTag) {
 
 TEST_F(Audited, WhatWasDeletedIsForgotten) {
   commit_first();
-  audit.deleted("a");
+  audit.deleted({"a"});
   EXPECT_TRUE(audit.at_rest(kNow));
   EXPECT_THAT(audit.histories(), IsEmpty());
   audit.work_fetched({}, work("w1", 1));
   expect_problem("was fetched although it was completed");
+}
+
+TEST_F(Audited, TheTimersOfInstancesThatHaveEndedMayBeLeft) {
+  audit.enqueued(timer_message("a", 2, kNow + 1h), kNow);
+  fetch_first();
+  EXPECT_FALSE(audit.only_ended_are_left(kNow)) << "it is locked, and runs";
+  TurnCommit end = first_commit();
+  end.status = StatusChange{};
+  audit.committed(end, accepted(), kNow);
+  EXPECT_TRUE(audit.only_ended_are_left(kNow));
+  EXPECT_FALSE(audit.at_rest(kNow));
+  EXPECT_THAT(audit.problems(), IsEmpty());
+}
+
+TEST_F(Audited, TheTimersOfInstancesThatRunAreWaitedFor) {
+  audit.enqueued(timer_message("a", 2, kNow + 1h), kNow);
+  fetch_first();
+  audit.committed(first_commit(), accepted(), kNow);
+  EXPECT_FALSE(audit.only_ended_are_left(kNow));
 }
 
 TEST_F(Audited, MessagesForNobodyAreNotWaitedFor) {

@@ -65,6 +65,26 @@ TEST_F(Simulate, RunsOneRunAloneThatAFindingNames) {
   EXPECT_THAT(again.findings[0].log, Not(IsEmpty()));
 }
 
+TEST_F(Simulate, IsContentWithATimerBeyondItsTimeLimitThatLost) {
+  registry.add_orchestration("Patient", [](OrchestrationContext ctx) -> Orchestration<std::string> {
+    const auto first = co_await select{ctx.schedule_wait<void>("approved"), ctx.schedule_timer(24h * 365 * 20)};
+    co_return first.index() == 0 ? std::string("approved") : std::string("too late");
+  });
+  workload.start("p", "Patient", Raw()).at(1h, "approve p", [](const Client& client) {
+    client.raise_event("p", "approved");
+  });
+  const SimulationResult result = run({1, 20});
+  EXPECT_TRUE(result.ok()) << result;
+}
+
+TEST_F(Simulate, FindsAnInstanceThatWaitsForATimerBeyondItsTimeLimit) {
+  registry.add_orchestration(
+      "Sleeper", [](OrchestrationContext ctx) -> Orchestration<void> { co_await ctx.schedule_timer(24h * 365 * 20); });
+  workload.start("s", "Sleeper", Raw());
+  const SimulationResult result = run();
+  ASSERT_THAT(result.findings, ElementsAre(is_finding(Kind::kStuck, "s", "before the time limit"))) << result;
+}
+
 // ---- planted bugs ----
 
 TEST_F(Simulate, FindsNondeterminismEvenWithoutACrash) {
@@ -183,14 +203,26 @@ TEST_F(Simulate, TakesAnAsynchronousActivityThatCompletesAtOnce) {
   EXPECT_TRUE(result.ok()) << result;
 }
 
-// Nothing that a workflow does can break the store's books; two changes that pass for none can.
-TEST_F(Simulate, TellsABrokenStoreFromABrokenWorkflow) {
+// A workflow cannot break the store's books. A client can confuse the audit: it takes the message for one to the old w.
+// The store refuses a message for an id that the same function has deleted, and buffers one before the next start.
+TEST_F(Simulate, LetsAClientDeleteSendAndStartAtOnce) {
+  workload.start("w", "WaitForApproval", Raw()).at(1min, "replace w", [](const Client& client) {
+    client.delete_instance("w", true);
+    EXPECT_THROW(client.cancel_instance("w"), ClientError);
+    client.enqueue_event("w", "inbox", "early");
+    client.start_orchestration("w", "Order", 7);
+  });
+  const SimulationResult result = run();
+  EXPECT_TRUE(result.ok()) << result;
+}
+
+TEST_F(Simulate, LetsAClientDeleteAndStartAtOnce) {
   workload.start("w", "WaitForApproval", Raw()).at(1min, "replace w", [](const Client& client) {
     client.delete_instance("w", true);
     client.start_orchestration("w", "Order", 7);
   });
   const SimulationResult result = run();
-  ASSERT_THAT(result.findings, ElementsAre(is_finding(Kind::kStoreInvariant, "", "'w'"))) << result;
+  EXPECT_TRUE(result.ok()) << result;
 }
 
 // ---- activities that run more than once ----
@@ -218,6 +250,28 @@ TEST_F(Simulate, ReportsRepeatedActivitiesIfAsked) {
   const SimulationResult result = run();
   ASSERT_THAT(result.findings, ElementsAre(is_finding(Kind::kRepeatedActivity, "c", "'Charge' (2) ran 2 times")));
   EXPECT_EQ(result.findings[0].run, result.repeated_activities.at(0).run);
+}
+
+TEST_F(Simulate, DeliversMessagesThatWereSentBeforeTheStart) {
+  registry.add_orchestration("Reads", [](OrchestrationContext ctx) -> Orchestration<std::string> {
+    co_return co_await ctx.dequeue_event<std::string>("letters");
+  });
+  workload.at(0s, "write to r", [](const Client& client) { client.enqueue_event("r", "letters", "early"); })
+      .at(1h, "start r", [](const Client& client) { client.start_orchestration("r", "Reads"); })
+      .expect("r", [](const OrchestrationStatus& status) {
+        return status.completed() && status.result<std::string>() == "early" ? "" : "it did not read the letter";
+      });
+  const SimulationResult result = run({1, 20});
+  EXPECT_TRUE(result.ok()) << result;
+}
+
+// Messages for an id that is not started are kept for a day; a workflow cannot rely on them.
+TEST_F(Simulate, DoesNotBlameTheEngineForMessagesThatWereKeptForTooLong) {
+  workload.at(0s, "write to w", [](const Client& client) { client.enqueue_event("w", "letters", "early"); })
+      .at(72h, "start w", [](const Client& client) { client.start_orchestration("w", "WaitForApproval"); })
+      .at(96h, "approve w", [](const Client& client) { client.raise_event("w", "approved"); });
+  const SimulationResult result = run({1, 20});
+  EXPECT_TRUE(result.ok()) << result;
 }
 
 }  // namespace

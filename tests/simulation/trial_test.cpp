@@ -19,6 +19,7 @@ using ::testing::IsEmpty;
 Trial trial(std::uint64_t seed) {
   Trial one;
   one.seed = seed;
+  one.lifecycles = false;
   one.options.log = true;
   return one;
 }
@@ -54,7 +55,9 @@ TEST(Trials, GiveTheSameRunOnBothStores) {
 
 TEST(Trials, AreRoughEnough) {
   constexpr std::uint64_t kSeeds = 200;
-  const Campaign campaign = run_seeds(1, kSeeds, {}, 1, [](const RunReport&, const Campaign&) { return true; });
+  Trial like;
+  like.lifecycles = false;
+  const Campaign campaign = run_seeds(1, kSeeds, like, 1, [](const RunReport&, const Campaign&) { return true; });
   EXPECT_EQ(campaign.seeds, kSeeds);
   EXPECT_THAT(campaign.failed, IsEmpty());
   EXPECT_GE(campaign.requests, 200 * kSeeds);
@@ -90,6 +93,7 @@ TEST(Trials, ThatFailAreMadeAsSmallAsTheyCanBe) {
 TEST(Trials, ThatDoNotFailStayAsTheyAre) {
   Trial fine;
   fine.seed = 5;
+  fine.lifecycles = false;
   EXPECT_TRUE(run_trial(shrink(fine)).ok());
 }
 
@@ -106,6 +110,12 @@ TEST(Trials, SayHowToRepeatThem) {
   EXPECT_EQ(command_of(one),
             "perdure simulate --seeds 7..7 --nodes 2 --faults crash,damage --max-faults 3 --store sqlite --fast-path "
             "on --roots 0,4");
+  Trial alive;
+  alive.seed = 7;
+  alive.lives = std::set<std::size_t>{1, 2};
+  EXPECT_EQ(command_of(alive), "perdure simulate --seeds 7..7 --lives 1,2");
+  alive.lives->clear();
+  EXPECT_EQ(command_of(alive), "perdure simulate --seeds 7..7 --lifecycles off");
 }
 
 TEST(Faults, AreKnownByName) {

@@ -139,7 +139,10 @@ class CuttingProxy::Forwarder {
   std::size_t high_ = 0;
   std::optional<Dice> losses_;
   unsigned loss_percent_ = 0;
-  std::string unanswered_;  // part of the next request that gets no answer; empty: none
+  std::string unanswered_;               // part of the next request that gets no answer; empty: none
+  std::string silencing_;                // part of the next request at which the target falls silent; empty: none
+  std::size_t requests_to_silence_ = 0;  // so many requests pass before, this one included; 0: none
+  bool silent_ = false;
   bool new_rules_ = false;
   bool cut_wanted_ = false;
   bool ending_ = false;
@@ -151,12 +154,14 @@ class CuttingProxy::Forwarder {
   void run() {
     std::vector<pollfd> files;
     while (true) {
+      bool silent = false;
       {
         const std::scoped_lock lock(mutex_);
         if (ending_) return;
         follow_orders();
+        silent = silent_;
       }
-      files = files_to_watch();
+      files = files_to_watch(silent);
       if (::poll(files.data(), files.size(), -1) < 0) continue;
       const std::scoped_lock lock(mutex_);
       if (files[1].revents != 0) forget_wake_up();
@@ -185,15 +190,16 @@ class CuttingProxy::Forwarder {
   }
   [[nodiscard]] std::size_t next_budget() { return budgets_ ? budgets_->between(low_, high_) : kEndless; }
 
-  [[nodiscard]] std::vector<pollfd> files_to_watch() const {
+  [[nodiscard]] std::vector<pollfd> files_to_watch(bool silent) const {
     std::vector<pollfd> files{{listener_.get(), POLLIN, 0}, {wake_up_.get(), POLLIN, 0}};
     // One side is read when the other has taken what was read before.
     const auto events = [](const Direction& in, const Direction& out) {
       return static_cast<short>((in.wants_to_write() ? 0 : POLLIN) | (out.wants_to_write() ? POLLOUT : 0));
     };
+    const auto watched = [silent](int file) { return silent ? -1 : file; };
     for (const Connection& connection : connections_) {
-      files.push_back({connection.client.get(), events(connection.request, connection.answer), 0});
-      files.push_back({connection.target.get(), events(connection.answer, connection.request), 0});
+      files.push_back({watched(connection.client.get()), events(connection.request, connection.answer), 0});
+      files.push_back({watched(connection.target.get()), events(connection.answer, connection.request), 0});
     }
     return files;
   }
@@ -221,6 +227,7 @@ class CuttingProxy::Forwarder {
   }
 
   void serve(Connection& connection, short client_events, short target_events) {
+    if (silent_) return;  // since this round began
     constexpr short kReadable = POLLIN | POLLHUP | POLLERR;
     if (connection.request.wants_to_write()) {
       if (target_events != 0) write(connection, connection.request);
@@ -244,6 +251,11 @@ class CuttingProxy::Forwarder {
     }
     const std::string_view read(bytes.data(), static_cast<std::size_t>(count));
     if (&direction == &connection.request) {
+      if (silences(read)) {
+        silent_ = true;
+        direction.pending.assign(read);
+        return;
+      }
       if (!unanswered_.empty() && read.find(unanswered_) != std::string_view::npos) {
         connection.loses_answer = true;
         unanswered_.clear();
@@ -256,6 +268,12 @@ class CuttingProxy::Forwarder {
     direction.pending.assign(read.substr(0, passed));
     if (connection.bytes_left != kEndless) connection.bytes_left -= passed;
     write(connection, direction);
+  }
+  [[nodiscard]] bool silences(std::string_view request) {
+    const bool named = !silencing_.empty() && request.find(silencing_) != std::string_view::npos;
+    const bool counted = requests_to_silence_ > 0 && --requests_to_silence_ == 0;
+    if (named) silencing_.clear();
+    return named || counted;
   }
   void write(Connection& connection, Direction& direction) {
     if (!direction.pending.empty()) {
@@ -292,6 +310,9 @@ void CuttingProxy::pass_everything() {
   forwarder_->change([&] {
     forwarder_->budgets_.reset();
     forwarder_->losses_.reset();
+    forwarder_->silencing_.clear();
+    forwarder_->requests_to_silence_ = 0;
+    forwarder_->silent_ = false;
     forwarder_->new_rules_ = true;
   });
 }
@@ -319,6 +340,18 @@ void CuttingProxy::lose_answer_to(const std::string& part_of_request) {
   forwarder_->change([&] { forwarder_->unanswered_ = part_of_request; });
 }
 
+void CuttingProxy::go_silent() {
+  forwarder_->change([&] { forwarder_->silent_ = true; });
+}
+
+void CuttingProxy::go_silent_at(const std::string& part_of_request) {
+  forwarder_->change([&] { forwarder_->silencing_ = part_of_request; });
+}
+
+void CuttingProxy::go_silent_at_request(std::size_t number) {
+  forwarder_->change([&] { forwarder_->requests_to_silence_ = number; });
+}
+
 void CuttingProxy::cut_all() {
   forwarder_->change([&] { forwarder_->cut_wanted_ = true; });
   std::unique_lock lock(forwarder_->mutex_);
@@ -338,6 +371,11 @@ std::size_t CuttingProxy::cuts() const {
 std::size_t CuttingProxy::lost_answers() const {
   const std::scoped_lock lock(forwarder_->mutex_);
   return forwarder_->lost_answers_;
+}
+
+bool CuttingProxy::is_silent() const {
+  const std::scoped_lock lock(forwarder_->mutex_);
+  return forwarder_->silent_;
 }
 
 }  // namespace perdure::test

@@ -32,12 +32,20 @@ class CuttingProxy {
   void lose_answers(std::uint64_t seed, unsigned percent);
   // The answer to the next request that contains this is lost, and the connection with it; nothing else changes.
   void lose_answer_to(const std::string& part_of_request);
+  // Nothing passes any more in either direction, and nothing is cut: the target stands still. New connections are
+  // accepted and get no response. pass_everything() ends it, and then all that was sent before arrives.
+  void go_silent();
+  // The same from the next request on that contains this; that request does not arrive.
+  void go_silent_at(const std::string& part_of_request);
+  // The same from a request on that is counted from now, over all connections: 1 is the next one.
+  void go_silent_at_request(std::size_t number);
   // Cuts everything that is connected now. Returns when that has happened.
   void cut_all();
 
   [[nodiscard]] std::size_t connections() const;  // so far
   [[nodiscard]] std::size_t cuts() const;         // so far, of all kinds
   [[nodiscard]] std::size_t lost_answers() const;
+  [[nodiscard]] bool is_silent() const;
 
  private:
   class Forwarder;

@@ -28,8 +28,8 @@ void expect_same(const TurnOutcome& kept, const TurnOutcome& rebuilt) {
 }  // namespace
 
 std::unique_ptr<LiveInstance> Harness::rebuild() const {
-  auto rebuilt = std::make_unique<LiveInstance>(ExecutionIdentity{instance, execution, SemanticVersion{1, 0, 0}},
-                                                handler_, key_values, limits);
+  auto rebuilt = std::make_unique<LiveInstance>(
+      ExecutionIdentity{instance, execution, SemanticVersion{1, 0, 0}, incarnation}, handler_, key_values, limits);
   rebuilt->replay(through_the_codec(history));
   return rebuilt;
 }

@@ -36,6 +36,7 @@ class Harness {
   // ---- set-up, before the first turn
   std::string instance = "inst";
   ExecutionId execution = kFirstExecutionId;
+  std::uint64_t incarnation = 0;
   std::optional<ParentLink> parent;
   KeyValueSnapshot key_values;
   Limits limits;

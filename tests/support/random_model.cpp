@@ -23,10 +23,10 @@ struct FillMembers {
   void operator()(events::OrchestrationContinuedAsNew& e) const { all(e.input, e.version); }
   void operator()(events::OrchestrationCancelRequested& e) const { all(e.reason); }
   void operator()(events::ActivityScheduled& e) const {
-    all(e.name, e.input, e.session_id, e.tag, e.timeouts, e.progress);
+    all(e.name, e.input, e.session_id, e.tag, e.timeouts, e.progress, e.earlier);
   }
   void operator()(events::ActivityCompleted& e) const { all(e.source, e.result); }
-  void operator()(events::ActivityFailed& e) const { all(e.source, e.error, e.progress); }
+  void operator()(events::ActivityFailed& e) const { all(e.source, e.error, e.progress, e.attempts); }
   void operator()(events::ActivityCancelRequested& e) const { all(e.source, e.reason); }
   void operator()(events::TimerCreated& e) const { all(e.fire_at); }
   void operator()(events::TimerFired& e) const { all(e.source, e.fire_at); }
@@ -52,17 +52,17 @@ struct FillMembers {
     all(m.name, m.version, m.input, m.parent, m.carry_forward, m.initial_custom_status);
   }
   void operator()(messages::ActivityCompleted& m) const { all(m.schedule_id, m.result); }
-  void operator()(messages::ActivityFailed& m) const { all(m.schedule_id, m.error, m.progress); }
+  void operator()(messages::ActivityFailed& m) const { all(m.schedule_id, m.error, m.progress, m.attempts); }
   void operator()(messages::TimerFired& m) const { all(m.schedule_id, m.fire_at); }
   void operator()(messages::ExternalRaised& m) const { all(m.name, m.data); }
   void operator()(messages::QueueMessage& m) const { all(m.queue, m.data); }
-  void operator()(messages::SubOrchestrationCompleted& m) const { all(m.schedule_id, m.result); }
-  void operator()(messages::SubOrchestrationFailed& m) const { all(m.schedule_id, m.error); }
-  void operator()(messages::CancelInstance& m) const { all(m.reason); }
+  void operator()(messages::SubOrchestrationCompleted& m) const { all(m.schedule_id, m.result, m.parent_incarnation); }
+  void operator()(messages::SubOrchestrationFailed& m) const { all(m.schedule_id, m.error, m.parent_incarnation); }
+  void operator()(messages::CancelInstance& m) const { all(m.reason, m.parent); }
   void operator()(messages::TerminateInstance& m) const { all(m.reason); }
   void operator()(messages::ExecuteActivity& m) const {
     all(m.schedule_id, m.name, m.input, m.session_id, m.tag, m.timeouts, m.orchestration_name, m.orchestration_version,
-        m.progress);
+        m.progress, m.earlier, m.incarnation);
   }
 };
 
@@ -118,6 +118,7 @@ void RandomModel::fill(ParentLink& value) {
   fill(value.instance);
   fill(value.execution_id);
   fill(value.schedule_id);
+  fill(value.incarnation);
 }
 
 void RandomModel::fill(CarriedMessage& value) {
@@ -129,6 +130,11 @@ void RandomModel::fill(ActivityTimeouts& value) {
   fill(value.start_to_close);
   fill(value.schedule_to_start);
   fill(value.heartbeat);
+}
+
+void RandomModel::fill(EarlierAttempts& value) {
+  fill(value.first);
+  fill(value.count);
 }
 
 void RandomModel::fill(ErrorDetails& value) {

@@ -42,6 +42,7 @@ class RandomModel {
   void fill(ParentLink& value);
   void fill(CarriedMessage& value);
   void fill(ActivityTimeouts& value);
+  void fill(EarlierAttempts& value);
   void fill(ErrorDetails& value);
   void fill(CancelReason& value) { value = static_cast<CancelReason>(below(5)); }
   void fill(RecordedValueKind& value) { value = static_cast<RecordedValueKind>(below(3)); }

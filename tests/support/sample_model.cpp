@@ -12,7 +12,7 @@ const Timestamp kNoon{Milliseconds(1700000000000)};
 const Timestamp kBeforeEpoch{Milliseconds(-1)};
 const std::string kBinary("\0\n:\xff", 4);
 const std::string kJson = R"({"id":"o-1"})";
-const ParentLink kParent{"parent-1", 2, 7};
+const ParentLink kParent{"parent-1", 2, 7, 18446744073709551615U};
 const SemanticVersion kVersion{1, 10, 0};
 
 std::vector<ErrorDetails> sample_errors() {
@@ -88,6 +88,9 @@ std::vector<EventBody> later_bodies() {
   return {
       events::ActivityScheduled{"ChargeCard", kJson, "session-1", std::nullopt, {}, kBinary},
       events::ActivityFailed{2, ApplicationError{ApplicationErrorKind::kTimedOut, "no heartbeat", true}, kJson},
+      events::ActivityScheduled{
+          "ChargeCard", kJson, std::nullopt, std::nullopt, {}, std::nullopt, EarlierAttempts{2, 3}},
+      events::ActivityFailed{2, ApplicationError{ApplicationErrorKind::kActivityFailed, "no", true}, std::nullopt, 3},
   };
 }
 
@@ -120,12 +123,25 @@ std::vector<MessageBody> sample_messages() {
       messages::SubOrchestrationCompleted{5, std::nullopt},
       messages::SubOrchestrationFailed{5, PoisonError{}},
       messages::CancelInstance{"too late"},
+      messages::CancelInstance{"parent completed", kParent},
       messages::TerminateInstance{""},
       messages::ExecuteActivity{
           2, "ChargeCard", kJson, "session-1", "gpu", {Milliseconds(5000), {}, {}}, "Order", kVersion},
       messages::ExecuteActivity{2, "ChargeCard", std::nullopt, std::nullopt, std::nullopt, {}, "Order", std::nullopt},
       messages::ActivityFailed{2, ApplicationError{ApplicationErrorKind::kTimedOut, "no heartbeat", true}, kJson},
       messages::ExecuteActivity{2, "ChargeCard", kJson, std::nullopt, std::nullopt, {}, "Order", std::nullopt, kBinary},
+      messages::ActivityFailed{2, ApplicationError{ApplicationErrorKind::kActivityFailed, "no", true}, std::nullopt, 3},
+      messages::ExecuteActivity{6,
+                                "ChargeCard",
+                                kJson,
+                                std::nullopt,
+                                std::nullopt,
+                                {},
+                                "Order",
+                                std::nullopt,
+                                std::nullopt,
+                                EarlierAttempts{2, 3},
+                                18446744073709551615U},
   };
 }
 

@@ -3,7 +3,7 @@
 # when there is one; layers.sh --self-test proves it on planted files.
 #
 #   place               may include
-#   include/perdure     the standard library, <perdure/...>; json.h also nlohmann
+#   include/perdure     the standard library, <perdure/...>; json.h also nlohmann, detail/thrown.h also <cxxabi.h>
 #   src/model           the standard library, <perdure/...>, "model/..."; a .cpp also nlohmann
 #   src/replay          the standard library, <perdure/...>, "model/...", "replay/..."
 #   src/providers       the standard library, <perdure/...>, "model/...", "providers/..." of its own folder or of none; in a
@@ -52,7 +52,8 @@ check_sources() {
 
       if (layer == "public") {
         is_gtest = FILENAME == "include/perdure/testing/gtest.h" && name ~ /^gtest\//
-        if (!is_standard && !is_ours && !is_nlohmann && !is_gtest)
+        is_abi = FILENAME == "include/perdure/detail/thrown.h" && name == "cxxabi.h"
+        if (!is_standard && !is_ours && !is_nlohmann && !is_gtest && !is_abi)
           broken(FNR, "includes " target "; a public header includes the standard library and <perdure/...> only")
       } else if (layer == "model") {
         if (!is_standard && !is_ours && !is_nlohmann && target !~ /^"model\//)
@@ -65,7 +66,7 @@ check_sources() {
         sub(/^src\//, "", own)
         sub(/[^\/]*$/, "", own)
         is_database = (name == "sqlite3.h" && own == "providers/sqlite/") || (name == "libpq-fe.h" && own == "providers/postgres/")
-        is_system = !is_header && (name ~ /^(fcntl|poll|unistd)\.h$/ || is_database)
+        is_system = !is_header && (name ~ /^(fcntl|poll|sys\/stat|unistd)\.h$/ || is_database)
         is_shared = name ~ /^providers\/[^\/]*$/
         if (!is_standard && !is_ours && !is_system && !is_shared && target !~ /^"model\// && index(name, own) != 1)
           broken(FNR, "includes " target "; a provider may include the standard library, <perdure/...>, \"model/...\", its own folder and, in a .cpp, its database")

@@ -34,6 +34,10 @@ template <class Object, class... Parameters>
 inline constexpr bool are_safe_parameters<Object, OrchestrationContext, Parameters...> =
     (is_safe_parameter<Parameters> && ...);
 
+// The frame is destroyed where an exception would end the process.
+template <class... Parameters>
+inline constexpr bool are_safely_destroyed = (std::is_nothrow_destructible_v<Parameters> && ...);
+
 // A lambda that captures nothing turns into a function pointer. (Being empty says the same, except on g++ 12 for a
 // lambda inside a coroutine, which is never empty; and a generic lambda has no one function pointer.)
 template <class Closure>

@@ -45,7 +45,7 @@ class LatestRank {
  public:
   void add(Rank part) noexcept {
     pending_ = pending_ || part.event == 0;
-    latest_ = std::max(latest_, part);
+    latest_ = (std::max)(latest_, part);  // in parentheses: a macro of that name
   }
   [[nodiscard]] Rank rank() const noexcept { return pending_ ? Rank() : latest_; }
 
@@ -77,6 +77,8 @@ class PartList : protected Waiter {
   PartList(PartList&& other) { check_not_started(other); }  // NOLINT(*-move-constructor,*-exception-escape)
   PartList& operator=(PartList&&) = delete;
 
+  // Throws MisuseError if it has begun, and so cannot be moved any more.
+  void check_movable() const { check_not_started(*this); }
   [[nodiscard]] Completion& completion() noexcept { return completion_; }
   // False when it has already begun.
   bool begin(ContextCore& core, std::size_t size);

@@ -33,8 +33,9 @@ struct Slot {
   std::atomic<ContextCore*> core;  // null once the instance is gone
   OperationKind kind;
   bool failed = false;
-  bool detached = false;    // runs on although no future looks at it
-  EventId schedule_id = 0;  // 0: inert, or made of several operations
+  bool detached = false;       // runs on although no future looks at it
+  EventId schedule_id = 0;     // 0: inert, or made of several operations
+  std::uint32_t attempts = 1;  // a failed activity: how often it was fetched
   std::string name;
   Payload payload;
   std::unique_ptr<ErrorDetails> error;

@@ -83,7 +83,7 @@ class Driver;
 class TestEnvironment {
  public:
   // An activity that takes this long never ends.
-  static constexpr Milliseconds kForEver = Milliseconds::max();
+  static constexpr Milliseconds kForEver = (Milliseconds::max)();
 
   // Throws std::invalid_argument for a registry or options that make no sense.
   explicit TestEnvironment(Registry registry, TestOptions options = {});
@@ -159,8 +159,9 @@ class TestEnvironment {
   void advance(Milliseconds by);
   // Everything that can be done at this moment.
   void settle() { advance(Milliseconds(0)); }
-  // Calls `function` when that time comes, before anything else that is due then. One that has passed comes next. The
-  // function may use the environment; what it throws comes out of the call that let the time pass.
+  // Calls `function` at that time, before anything else that is due then. A message that the function sends is also
+  // delivered before a timer of that moment. If the time has passed, the call comes next. The function may use the
+  // environment; its exceptions leave the call that let the time pass.
   void at(Timestamp time, std::function<void()> function);
   void after(Milliseconds delay, std::function<void()> function);
   template <class T>

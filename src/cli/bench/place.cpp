@@ -12,6 +12,7 @@
 
 #include "ceiling/ceiling.h"
 #include "cli/store_argument.h"
+#include "cli/temporary_directory.h"
 #include "providers/sqlite/sqlite_store.h"
 
 namespace perdure::cli::bench {
@@ -21,7 +22,7 @@ namespace {
 constexpr const char* kInMemory = ":memory:";
 
 std::filesystem::path make_temporary_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "perdure-bench-XXXXXX").string();
+  std::string name = (temporary_directory() / "perdure-bench-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
     throw std::runtime_error("cannot make the folder " + name + ": " + std::generic_category().message(errno) +
                              "; name a file with --store sqlite:PATH");

@@ -44,7 +44,7 @@ nlohmann::json refused_json(const std::vector<RefusedInstance>& refused) {
 }
 
 void print_refused(const Context& context, const std::vector<RefusedInstance>& refused) {
-  for (const RefusedInstance& one : refused) context.err << "perdure: " << one.why << '\n';
+  for (const RefusedInstance& one : refused) context.err << "perdure: " << name_text(one.why) << '\n';
 }
 
 // `act` on each of the ids. What concerns one of them alone is told at the end.
@@ -227,6 +227,35 @@ void tell_pruned(const Context& context, const PruneResult& pruned, bool dry_run
   print_refused(context, refused);
 }
 
+// Prunes the instances that were counted, except those that no longer match.
+int prune_matching(const Context& context, const Client& client, const PruneArguments& arguments, InstanceFilter filter,
+                   const PruneOptions& options) {
+  const std::vector<std::string> ids = matching_ids(client, filter, [](const InstanceInfo& info) {
+    return info.execution_id > kFirstExecutionId;  // the others have no past
+  });
+  PruneResult expected;
+  const auto refused =
+      for_each_named(ids, [&](const std::string& id) { add_to(expected, prunable(client, id, options)); });
+  if (arguments.dry_run) {
+    tell_pruned(context, expected, true, refused);
+    return refusal_exit_code(refused);
+  }
+  const std::string deed = "remove " + counted(expected.executions, "past execution") + " of " +
+                           counted(ids.size(), "instance") + " for ever";
+  if (expected.executions > 0 && !is_confirmed(context, arguments.yes, deed)) {
+    context.err << "nothing was pruned\n";
+    return kNegative;
+  }
+  PruneResult pruned;
+  for (std::size_t first = 0; first < ids.size(); first += kPerCall) {
+    const auto part = std::span(ids).subspan(first, std::min(kPerCall, ids.size() - first));
+    filter.ids.emplace(part.begin(), part.end());
+    add_to(pruned, client.prune_executions_bulk(filter, options, part.size()));
+  }
+  tell_pruned(context, pruned, false, {});
+  return kSuccess;
+}
+
 int run_prune(const Context& context, const PruneArguments& arguments) {
   Selection selection = arguments.selection;
   PruneOptions options;
@@ -239,29 +268,13 @@ int run_prune(const Context& context, const PruneArguments& arguments) {
   if (!completed_before.empty()) {
     options.completed_before = parse_time("--completed-before", completed_before, store->now());
   }
-  std::vector<std::string> ids = selection.ids;
   if (!selection.is_named()) {
-    ids = matching_ids(client, filter_of(selection.filters, store->now()), [](const InstanceInfo& info) {
-      return info.execution_id > kFirstExecutionId;  // the others have no past
-    });
+    return prune_matching(context, client, arguments, filter_of(selection.filters, store->now()), options);
   }
   PruneResult pruned;
-  const auto prune_all = [&](bool dry_run) {
-    pruned = {};
-    return for_each_named(ids, [&](const std::string& id) {
-      add_to(pruned, dry_run ? prunable(client, id, options) : client.prune_executions(id, options));
-    });
-  };
-  if (!arguments.dry_run && !selection.is_named()) {
-    static_cast<void>(prune_all(true));
-    const std::string deed = "remove " + counted(pruned.executions, "past execution") + " of " +
-                             counted(ids.size(), "instance") + " for ever";
-    if (pruned.executions > 0 && !is_confirmed(context, arguments.yes, deed)) {
-      context.err << "nothing was pruned\n";
-      return kNegative;
-    }
-  }
-  const std::vector<RefusedInstance> refused = prune_all(arguments.dry_run);
+  const auto refused = for_each_named(selection.ids, [&](const std::string& id) {
+    add_to(pruned, arguments.dry_run ? prunable(client, id, options) : client.prune_executions(id, options));
+  });
   tell_pruned(context, pruned, arguments.dry_run, refused);
   return refusal_exit_code(refused);
 }

@@ -29,7 +29,7 @@ constexpr std::size_t kShownOfPayload = 80;
 struct HistoryArguments {
   std::string instance;
   ExecutionId execution = 0;  // 0: the current one
-  std::string format = "table";
+  std::string format;         // empty: a table, or JSON with --json
   bool follow = false;
   bool full = false;
   std::string timeout;
@@ -185,11 +185,15 @@ void print_history(const Context& context, Provider& store, const HistoryArgumen
 }
 
 int show_history(const Context& context, HistoryArguments arguments) {
-  if (context.json) arguments.format = "json";
+  if (context.json && !arguments.format.empty() && arguments.format != "json") {
+    throw std::invalid_argument("--format " + arguments.format +
+                                " and --json are two formats of one output; give one of them");
+  }
+  if (arguments.format.empty()) arguments.format = context.json ? "json" : "table";
   if (arguments.follow && arguments.format != "table" && arguments.format != "json") {
     throw std::invalid_argument("--follow: only --format table and json can be printed event by event");
   }
-  const auto store = context.open();
+  const auto store = context.open_to_read();
   const Client client(store);
   const ExecutionId execution = execution_of(client, arguments);
   if (arguments.follow) {
@@ -212,7 +216,7 @@ void add_history_command(CLI::App& program, Context& context) {
       .add_option("--format", arguments->format,
                   "table; timeline: a bar for each operation; text: the format of stored histories; json")
       ->check(CLI::IsMember({"table", "timeline", "text", "json"}))
-      ->capture_default_str();
+      ->default_str("table");
   CLI::Option* follow =
       command.add_flag("--follow", arguments->follow,
                        "Go on with events as they come, through later executions, until the instance has ended");

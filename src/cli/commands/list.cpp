@@ -63,7 +63,7 @@ class InstanceListing {
 };
 
 int list_instances(const Context& context, const ListArguments& arguments) {
-  const auto store = context.open();
+  const auto store = context.open_to_read();
   const Client client(store);
   InstanceQuery query{
       .filter = filter_of(arguments.filter, store->now()), .limit = arguments.limit, .cursor = arguments.cursor};

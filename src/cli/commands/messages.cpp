@@ -17,12 +17,12 @@ namespace {
 
 // A message for an instance that is not there would be kept for a while and then dropped, and one that has ended drops
 // it: the user has to know.
-void check_receiver(const Client& client, const std::string& instance, bool even_if_missing, bool may_wait) {
+void check_receiver(const Client& client, const std::string& instance, bool even_if_missing) {
   const OrchestrationStatus status = client.get_orchestration_status(instance);
   if (status.state == OrchestrationState::kNotFound && !even_if_missing) {
-    throw CommandError(
-        kNotFound, "there is no instance '" + instance + "'; check the id" +
-                       (may_wait ? ", or add --even-if-missing to have it kept until the instance is started" : ""));
+    throw CommandError(kNotFound, "there is no instance '" + instance +
+                                      "'; check the id, or add --even-if-missing to have it kept until the instance "
+                                      "is started");
   }
   if (status.ended()) {
     throw CommandError(kConflict, "instance '" + instance + "' has ended already (" +
@@ -48,8 +48,8 @@ struct SendArguments {
 int run_raise(const Context& context, const SendArguments& event) {
   const Payload data = payload_of(event.data, context);
   const Client client(context.open());
-  check_receiver(client, event.instance, event.even_if_missing, true);
-  client.raise_event(event.instance, event.name, Raw(data));
+  check_receiver(client, event.instance, event.even_if_missing);
+  client.raise_event(event.instance, event.name, Raw(data), {.even_if_missing = event.even_if_missing});
   tell_sent(context, {{"instance", event.instance}, {"event", event.name}},
             "raised '" + event.name + "' for " + event.instance);
   return kSuccess;
@@ -58,7 +58,7 @@ int run_raise(const Context& context, const SendArguments& event) {
 int run_enqueue(const Context& context, const SendArguments& message) {
   const Payload data = payload_of(message.data, context);
   const Client client(context.open());
-  check_receiver(client, message.instance, false, false);
+  check_receiver(client, message.instance, message.even_if_missing);
   client.enqueue_event(message.instance, message.name, Raw(data));
   tell_sent(context, {{"instance", message.instance}, {"queue", message.name}},
             "put a message into queue '" + message.name + "' of " + message.instance);
@@ -71,12 +71,12 @@ struct EndArguments {
   bool even_if_missing = false;
 };
 
-using EndInstance = void (Client::*)(const std::string& instance, const std::string& reason) const;
+using EndInstance = void (Client::*)(const std::string& instance, const std::string& reason, SendOptions options) const;
 
 int run_end(const Context& context, const EndArguments& end, const std::string& verb, EndInstance ask) {
   const Client client(context.open());
-  check_receiver(client, end.instance, end.even_if_missing, true);
-  (client.*ask)(end.instance, end.reason);
+  check_receiver(client, end.instance, end.even_if_missing);
+  (client.*ask)(end.instance, end.reason, {.even_if_missing = end.even_if_missing});
   tell_sent(context, {{"instance", end.instance}, {"requested", verb}, {"reason", end.reason}},
             "asked to " + verb + ' ' + end.instance + "; 'perdure wait " + end.instance + "' tells when it has ended");
   return kSuccess;
@@ -110,6 +110,7 @@ void add_message_commands(CLI::App& program, Context& context) {
   enqueue.add_option("instance", message->instance, "Its id")->required();
   enqueue.add_option("queue", message->name, "The name of the queue")->required();
   add_payload_options(enqueue, message->data, "--data", "The message");
+  enqueue.add_flag("--even-if-missing", message->even_if_missing, "Also if there is no such instance yet");
 
   add_end_command(program, context, "cancel", "Cancel an instance; its code runs once more for what arrived before",
                   "cancelled from the command line", &Client::cancel_instance);

@@ -138,7 +138,7 @@ void print_open_activities(const Context& context, const InstanceDetails& detail
 }
 
 int show_instance(const Context& context, const std::string& instance, bool full) {
-  const auto store = context.open();
+  const auto store = context.open_to_read();
   const Client client(store);
   const InstanceDetails details = read_details(*store, client, instance);
   if (context.json) {

@@ -34,6 +34,12 @@ CLI::App& add_simulate(CLI::App& program, Context& context) {
       ->check(CLI::IsMember({"on", "off"}));
   command.add_option("--roots", simulate->roots, "Only these instances of the workload, as a list with commas")
       ->delimiter(',');
+  command
+      .add_option("--lifecycles", simulate->lifecycles,
+                  "on or off: whether clients also delete, replace and start again what they like")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
+  command.add_option("--lives", simulate->lives, "Only these lifecycles, as a list with commas")->delimiter(',');
   command.add_option("--jobs", simulate->jobs, "Seeds that run at the same time; else one for each core")
       ->check(CLI::Range(1, 256));
   command.add_flag("--log", simulate->log, "Print what happened in every run");

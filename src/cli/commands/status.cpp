@@ -13,7 +13,7 @@ namespace perdure::cli {
 namespace {
 
 int show_status(const Context& context, const std::string& instance) {
-  const Client client(context.open());
+  const Client client(context.open_to_read());
   const OrchestrationStatus status = client.get_orchestration_status(instance);
   if (status.state == OrchestrationState::kNotFound) throw_no_instance(instance);
   if (context.json) {

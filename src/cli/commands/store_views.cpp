@@ -1,5 +1,6 @@
 // kv, queues, nodes, stuck, metrics
 #include <memory>
+#include <stdexcept>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -9,12 +10,15 @@
 #include "cli/commands.h"
 #include "cli/instance_views.h"
 #include "client/store_result.h"
+#include "model/utf8.h"
 
 namespace perdure::cli {
 
 namespace {
 
 // ---- kv ----
+
+constexpr std::size_t kShownOfKey = 100;  // in an error
 
 struct KvArguments {
   std::string instance;
@@ -26,18 +30,19 @@ int show_one_value(const Context& context, Provider& store, const KvArguments& a
   const Payload value = value_of(store.read_key_value(arguments.instance, arguments.key));
   if (!value) {
     throw ClientError(ClientErrorKind::kNotFound, "instance '" + name_text(arguments.instance) +
-                                                      "' has no value of key '" + name_text(arguments.key) + "'");
+                                                      "' has no value of key '" +
+                                                      detail::printable(arguments.key, kShownOfKey) + "'");
   }
   if (context.json) {
     print_json(context, {{"instance", arguments.instance}, {"key", arguments.key}, {"value", payload_json(value)}});
   } else {
-    context.out << payload_json(value).dump() << '\n';  // alone and whole, for scripts
+    context.out << payload_text(value, std::string::npos) << '\n';  // alone and whole, for scripts
   }
   return kSuccess;
 }
 
 int show_values(const Context& context, const KvArguments& arguments) {
-  const auto store = context.open();
+  const auto store = context.open_to_read();
   const Client client(store);
   if (client.get_orchestration_status(arguments.instance).state == OrchestrationState::kNotFound) {
     throw_no_instance(arguments.instance);
@@ -119,7 +124,7 @@ void print_activities(const Context& context, const ActivityPage& page, Timestam
 }
 
 int show_queues(const Context& context, const QueueArguments& arguments) {
-  const auto store = context.open();
+  const auto store = context.open_to_read();
   const Client client(store);
   const QueueDepths depths = client.get_queue_depths();
   ActivityQuery query = arguments.query;
@@ -203,7 +208,7 @@ nlohmann::json node_json(const NodeInfo& node) {
 }
 
 int show_nodes(const Context& context) {
-  const std::vector<NodeInfo> nodes = Client(context.open()).list_nodes();
+  const std::vector<NodeInfo> nodes = Client(context.open_to_read()).list_nodes();
   if (context.json) {
     nlohmann::json listed = nlohmann::json::array();
     for (const NodeInfo& node : nodes) listed.push_back(node_json(node));
@@ -225,7 +230,7 @@ int show_nodes(const Context& context) {
 // ---- stuck ----
 
 int show_stuck(const Context& context, std::size_t limit) {
-  const std::vector<StuckInstance> stuck = Client(context.open()).find_stuck_instances(limit);
+  const std::vector<StuckInstance> stuck = Client(context.open_to_read()).find_stuck_instances(limit);
   const int exit_code = stuck.empty() ? kSuccess : kNegative;
   if (context.json) {
     nlohmann::json listed = nlohmann::json::array();
@@ -288,7 +293,10 @@ std::string store_metrics_text(const SystemMetrics& metrics, const QueueDepths& 
 }
 
 int show_metrics(const Context& context, bool prometheus) {
-  const Client client(context.open());
+  if (prometheus && context.json) {
+    throw std::invalid_argument("--prometheus and --json are two formats of one output; give one of them");
+  }
+  const Client client(context.open_to_read());
   const SystemMetrics metrics = client.get_system_metrics();
   const QueueDepths depths = client.get_queue_depths();
   if (prometheus) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -20,6 +21,9 @@
 #include "cli/instance_file.h"
 #include "cli/instance_selection.h"
 #include "cli/instance_views.h"
+#include "cli/interrupt.h"
+#include "cli/output_file.h"
+#include "cli/temporary_directory.h"
 
 namespace perdure::cli {
 
@@ -34,12 +38,15 @@ struct ExportResult {
   std::uint64_t instances = 0;
   std::uint64_t roots = 0;
   std::uint64_t running = 0;  // trees that were left out
+  bool on_output = false;     // the instances went to the standard output
 };
 
-ExportResult write_export(Provider& store, const std::vector<std::string>& roots, std::ostream& out) {
+ExportResult write_export(Provider& store, const std::vector<std::string>& roots, std::ostream& out,
+                          const std::function<void()>& before_each) {
   ExportResult result;
   InstanceFileWriter writer(out);
   for (const std::string& root : roots) {
+    before_each();
     writer.write_tree(copy_tree(store, root));
     ++result.roots;
   }
@@ -48,38 +55,23 @@ ExportResult write_export(Provider& store, const std::vector<std::string>& roots
   return result;
 }
 
-void check_written(const std::ostream& file, const std::string& path) {
-  if (!file) throw std::runtime_error("the file '" + path + "' could not be written to its end; is the disk full?");
-}
-
-// A file that is there is replaced by a whole one, or stays as it is. A device or a pipe is written to.
-ExportResult write_export_file(Provider& store, const std::vector<std::string>& roots, const std::string& given) {
-  if (given.empty() || std::filesystem::is_directory(given)) {
-    throw CommandError(kUsage, "-o: '" + given + "' is no name of a file");
+ExportResult write_export_file(const Context& context, Provider& store, const std::vector<std::string>& roots,
+                               const std::string& path) {
+  const Interrupt interrupt;  // until the temporary file is gone
+  OutputFile file("-o", path);
+  const bool on_output = file.is_descriptor(STDOUT_FILENO);
+  if (context.json && on_output) {
+    throw CommandError(kUsage,
+                       "-o: '" + path + "' is the standard output, which has the result with --json; name a file");
   }
-  if (std::filesystem::exists(given) && !std::filesystem::is_regular_file(given)) {
-    std::ofstream file(given, std::ios::binary);
-    const ExportResult result = write_export(store, roots, file);
-    file.close();
-    check_written(file, given);
-    return result;
-  }
-  // Where a link points to, so that it stays one.
-  const std::string path = std::filesystem::exists(given) ? std::filesystem::canonical(given).string() : given;
-  const std::string unfinished = path + ".unfinished";
-  try {
-    std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
-    if (!file) throw CommandError(kUsage, "cannot write the file '" + unfinished + "'");
-    const ExportResult result = write_export(store, roots, file);
-    file.close();
-    check_written(file, unfinished);
-    std::filesystem::rename(unfinished, path);
-    return result;
-  } catch (...) {
-    std::error_code ignored;  // the first error is the one to tell
-    std::filesystem::remove(unfinished, ignored);
-    throw;
-  }
+  ExportResult result = write_export(store, roots, file.stream(), [&] {
+    interrupt.throw_if_requested();
+    file.check_written();
+  });
+  interrupt.throw_if_requested();
+  file.finish();
+  result.on_output = on_output;
+  return result;
 }
 
 void tell_export(const Context& context, const ExportResult& result, const std::string& file) {
@@ -89,9 +81,9 @@ void tell_export(const Context& context, const ExportResult& result, const std::
     print_json(context, document);
     return;
   }
-  std::ostream& told = file == "-" ? context.err : context.out;
+  std::ostream& told = result.on_output ? context.err : context.out;
   told << "exported " << result.instances << " instances";
-  if (file != "-") told << " to " << file;
+  if (file != "-") told << " to " << name_text(file);
   if (result.running > 0) told << "; " << result.running << " were left out, because they or their children still run";
   told << '\n';
 }
@@ -104,7 +96,7 @@ int run_export(const Context& context, const ExportArguments& arguments) {
   Selection selection = arguments.selection;
   if (!selection.is_named() && selection.filters.empty()) selection.all = true;
   check_selection(selection, "export");
-  const std::shared_ptr<Provider> store = context.open();
+  const std::shared_ptr<Provider> store = context.open_to_read();
   const Client client(store);
   std::vector<std::string> roots;
   std::set<std::string> named;
@@ -119,9 +111,13 @@ int run_export(const Context& context, const ExportArguments& arguments) {
       return false;
     });
   }
-  ExportResult result = arguments.file == "-" ? write_export(*store, roots, context.out)
-                                              : write_export_file(*store, roots, arguments.file);
+  ExportResult result = arguments.file == "-" ? write_export(*store, roots, context.out, [] {})
+                                              : write_export_file(context, *store, roots, arguments.file);
   result.running = running;
+  if (arguments.file == "-") {
+    result.on_output = true;
+    if (!context.out.flush()) return kSuccess;  // which run_program turns into an error
+  }
   tell_export(context, result, arguments.file);
   return kSuccess;
 }
@@ -156,7 +152,7 @@ class SpooledInput {
 
  private:
   void keep(std::istream& source) {
-    std::string path = (std::filesystem::temp_directory_path() / "perdure-import-XXXXXX").string();
+    std::string path = (temporary_directory() / "perdure-import-XXXXXX").string();
     const int handle = ::mkstemp(path.data());
     if (handle < 0) throw std::system_error(errno, std::generic_category(), "cannot make a temporary file: " + path);
     ::close(handle);

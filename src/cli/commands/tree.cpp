@@ -47,7 +47,7 @@ void print_tree(const Context& context, const std::vector<InstanceInfo>& instanc
 }
 
 int show_tree(const Context& context, const std::string& instance) {
-  const Client client(context.open());
+  const Client client(context.open_to_read());
   const InstanceTree tree = client.get_instance_tree(instance);
   std::vector<InstanceInfo> instances;
   instances.reserve(tree.ids.size());

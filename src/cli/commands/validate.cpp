@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/validation_run.h"
 
 namespace perdure::cli {
@@ -16,8 +17,9 @@ void add_validation_commands(CLI::App& program, Context& context) {
       "Prove that a kind of store keeps the provider's contract, on new stores beside the one that is named",
       [&context, prefix] {
         const StoreArgument store = context.store_argument();
+        const Interrupt interrupt;  // before the first store is made, and until the last one is removed
         const auto stores = make_validation_stores(store, context.err);
-        return run_validation(context, *stores, describe(store), *prefix);
+        return run_validation(context, *stores, describe(store), *prefix, interrupt);
       });
   command.add_option("--only", *prefix, "Only tests whose group.name begins with this");
 }

@@ -47,9 +47,10 @@ int wait_for_status(const Context& context, const Client& client, const WaitArgu
 int wait_for_value(const Context& context, const std::shared_ptr<Provider>& store, const WaitArguments& wait,
                    Milliseconds timeout) {
   const Client client(store);
-  const Timestamp deadline = store->now() + timeout;
+  const Milliseconds end = store->steady() + timeout;
   const InstanceChange change{.ended = true, .custom_status_after = {}, .key_value = wait.key};
   for (;;) {
+    const Timestamp deadline = store->now() + std::max(end - store->steady(), Milliseconds(0));
     const bool changed = store->wait_for_change(wait.instance, change, deadline).value();
     const bool ended = client.get_orchestration_status(wait.instance).ended();
     if (const auto value = store->read_key_value(wait.instance, *wait.key).value()) {
@@ -57,7 +58,7 @@ int wait_for_value(const Context& context, const std::shared_ptr<Provider>& stor
         const nlohmann::json document{{"instance", wait.instance}, {"key", *wait.key}, {"value", payload_json(value)}};
         print_json(context, document);
       } else {
-        context.out << *value << '\n';
+        context.out << payload_text(value, std::string::npos) << '\n';  // as `perdure kv` does
       }
       return kSuccess;
     }
@@ -65,7 +66,7 @@ int wait_for_value(const Context& context, const std::shared_ptr<Provider>& stor
       throw CommandError(kNegative,
                          "instance '" + wait.instance + "' has ended without a value for '" + *wait.key + "'");
     }
-    if (store->now() >= deadline) {
+    if (store->steady() >= end) {
       throw CommandError(kTimedOut, "instance '" + wait.instance + "' had no value for '" + *wait.key + "' within " +
                                         duration_text(timeout) + "; wait again");
     }

@@ -25,7 +25,7 @@ InstanceInfo info_of(const KeyRow& row) {
           .execution_id = instance.current_id(),
           .status = current.status,
           .output = current.output,
-          .parent = instance.parent,
+          .parent = instance.parent ? std::optional(instance.parent->instance) : std::nullopt,
           .pinned_version = current.pinned_version,
           .created_at = instance.created_at,
           .updated_at = instance.updated_at,
@@ -198,6 +198,12 @@ ProviderResult<ActivityPage> list_activities(const Store& store, const ActivityQ
   return page;
 }
 
+InstanceQueue instance_queue(const Store& store, const std::string& instance) {
+  const KeyRow* row = store.keys.find(instance);
+  if (row == nullptr) return {};
+  return {.messages = row->mailbox.messages().size(), .ready_at = row->places.ready};
+}
+
 ProviderResult<StartPage> list_queued_starts(const Store& store, const StartQuery& query) {
   const ProviderResult<std::string> before = id_before_page(kStarts, query.limit, query.cursor);
   if (!before) return before.error();
@@ -211,7 +217,9 @@ ProviderResult<StartPage> list_queued_starts(const Store& store, const StartQuer
       page.next = cursor_behind(kStarts, page.starts.back().instance);
       break;
     }
-    page.starts.push_back({.instance = row.id, .name = start->record.name});
+    page.starts.push_back({.instance = row.id,
+                           .name = start->record.name,
+                           .body_head = start->record.body.substr(0, QueuedStart::kHeadBytes)});
   }
   return page;
 }

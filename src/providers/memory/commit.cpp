@@ -124,7 +124,7 @@ CommitAnswer apply(Store& store, KeyRow& row, const TurnCommit& commit, Timestam
   std::vector<ClaimedActivity> claimed = queue_activities(store, row, commit, now);
   for (const MessageRecord& message : commit.messages) {
     if (planted(PlantedFault::kContinueAsNewSendsNothing) && continues(commit) && message.instance != row.id) continue;
-    store.enqueue(message, now);
+    if (!store.lacks_receiver(message)) store.enqueue(message, now);
   }
   row.last_commit = commit.commit_id;
   if (!(planted(PlantedFault::kAttemptsSurviveContinueAsNew) && continues(commit))) row.attempts = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "model/planted_fault.h"
 #include "providers/memory/instance_filter.h"
@@ -26,15 +27,48 @@ ProviderError still_running(const KeyRow& row) {
           "instance '" + row.id + "' is still running; cancel it and wait for its end, or delete with force"};
 }
 
-DeleteResult erase(Store& store, const std::vector<const KeyRow*>& rows) {
-  DeleteResult result;
+// Messages from parents that still exist to their children. A cancel without a start before it has no receiver.
+std::map<MessageId, MessageRecord> left_of(const KeyRow& row, const std::set<std::string>& deleted) {
+  std::map<MessageId, MessageRecord> left;
+  bool any_start = false;
+  for (const auto& [id, message] : row.mailbox.messages()) {
+    const MessageRecord& record = message.record;
+    if (!record.parent || deleted.contains(record.parent->instance)) continue;
+    any_start = any_start || record.kind == MessageKind::kStartOrchestration;
+    left.emplace(id, record);
+  }
+  if (!any_start || planted(PlantedFault::kDeletionDropsChildStarts)) left.clear();
+  return left;
+}
+
+// Removes messages that a deleted parent has sent to ids of other instances.
+void withdraw_messages_of(Store& store, const std::string& parent) {
+  if (planted(PlantedFault::kDeletionLeavesQueuedChildren)) return;
+  for (KeyRow* const row : store.keys.with_messages_of(parent)) {
+    std::vector<MessageId> ids;
+    for (const auto& [id, message] : row->mailbox.messages()) {
+      if (message.record.parent && message.record.parent->instance == parent) ids.push_back(id);
+    }
+    for (const MessageId id : ids) row->mailbox.remove(id);
+    store.settle(*row);
+  }
+}
+
+Deletion erase(Store& store, const std::vector<const KeyRow*>& rows) {
+  Deletion deletion;
+  DeleteResult& result = deletion.result;
+  std::map<MessageId, MessageRecord> left;  // in order of arrival, whatever the order of the rows
+  std::set<std::string> deleted;
+  for (const KeyRow* const row : rows) deleted.insert(row->id);
   for (const KeyRow* const row : rows) {
+    std::map<MessageId, MessageRecord> left_here = left_of(*row, deleted);
     ++result.instances;
     if (row->instance) {
       result.executions += row->instance->executions.size();
       for (const auto& [id, execution] : row->instance->executions) result.events += execution.events.size();
     }
-    result.messages += row->mailbox.messages().size();
+    result.messages += row->mailbox.messages().size() - left_here.size();
+    left.merge(left_here);
     for (const Position position : store.activities.all_of(row->id)) {
       if (planted(PlantedFault::kDeletionLeavesActivities)) break;
       store.activities.erase(*store.activities.find(position));
@@ -42,7 +76,44 @@ DeleteResult erase(Store& store, const std::vector<const KeyRow*>& rows) {
     }
     store.keys.erase(*store.keys.find(row->age));
   }
-  return result;
+  for (const std::string& id : deleted) withdraw_messages_of(store, id);
+  for (auto& [id, message] : left) deletion.left.push_back(std::move(message));
+  return deletion;
+}
+
+DeleteResult finish(Store& store, const Deletion& deletion, Timestamp now) {
+  for (const MessageRecord& message : deletion.left) store.enqueue(message, now);
+  return deletion.result;
+}
+
+// Children that are only queued.
+std::vector<const KeyRow*> queued_children(const Store& store, const KeyRow& row) {
+  if (planted(PlantedFault::kDeletionLeavesQueuedChildren)) return {};
+  std::vector<const KeyRow*> children = store.keys.with_messages_of(row.id);
+  std::erase_if(children, [&](const KeyRow* child) { return child->instance || parent_of(*child) != row.id; });
+  return children;
+}
+
+// The tree, and the children in it that are only queued.
+std::vector<const KeyRow*> family_of(const Store& store, const KeyRow& root) {
+  std::vector<const KeyRow*> family = tree_of(store, root);
+  for (std::size_t next = 0, instances = family.size(); next < instances; ++next) {
+    const std::vector<const KeyRow*> queued = queued_children(store, *family[next]);
+    family.insert(family.end(), queued.begin(), queued.end());
+  }
+  return family;
+}
+
+ProviderError is_a_child(const KeyRow& row) {
+  return {ProviderErrorKind::kSubOrchestration,
+          "instance '" + row.id + "' is a sub-orchestration of '" + *parent_of(row) + "'; delete the root of its tree"};
+}
+
+// Its parent would wait for it forever.
+bool is_awaited(const Store& store, const KeyRow& row) {
+  const auto parent = parent_of(row);
+  const KeyRow* const above = parent ? store.keys.find(*parent) : nullptr;
+  return above != nullptr && above->instance && runs(row);
 }
 
 }  // namespace
@@ -58,24 +129,27 @@ std::vector<const KeyRow*> tree_of(const Store& store, const KeyRow& root) {
   return tree;
 }
 
-ProviderResult<DeleteResult> delete_instance(Store& store, const std::string& instance, bool force) {
+ProviderResult<Deletion> delete_tree(Store& store, const std::string& instance, bool force) {
   const KeyRow* const row = store.keys.find(instance);
   if (!is_known(row)) {
     return ProviderError(ProviderErrorKind::kNotFound,
                          "instance '" + instance + "' does not exist; list_instances shows what does");
   }
-  if (row->instance && row->instance->parent) {
-    return ProviderError(ProviderErrorKind::kSubOrchestration,
-                         "instance '" + instance + "' is a sub-orchestration of '" + *row->instance->parent +
-                             "'; delete the root of its tree");
-  }
-  const std::vector<const KeyRow*> tree = tree_of(store, *row);
+  if (parent_of(*row)) return is_a_child(*row);
+  const std::vector<const KeyRow*> tree = family_of(store, *row);
   if (const KeyRow* const running = force ? nullptr : first_running(tree)) return still_running(*running);
   if (planted(PlantedFault::kDeletionLeavesChildren)) return erase(store, {row});
   return erase(store, tree);
 }
 
-ProviderResult<DeleteResult> delete_instances(Store& store, std::span<const std::string> instances, bool force) {
+ProviderResult<DeleteResult> delete_instance(Store& store, const std::string& instance, bool force, Timestamp now) {
+  const ProviderResult<Deletion> deleted = delete_tree(store, instance, force);
+  if (!deleted) return deleted.error();
+  return finish(store, *deleted, now);
+}
+
+ProviderResult<DeleteResult> delete_instances(Store& store, std::span<const std::string> instances, bool force,
+                                              Timestamp now) {
   std::set<Age> listed;
   std::vector<const KeyRow*> rows;
   for (const std::string& id : instances) {
@@ -84,28 +158,42 @@ ProviderResult<DeleteResult> delete_instances(Store& store, std::span<const std:
   }
   if (const KeyRow* const running = force ? nullptr : first_running(rows)) return still_running(*running);
   for (const KeyRow* const row : rows) {
-    for (const KeyRow* const child : store.keys.children(row->id)) {
+    const KeyRow* const above = parent_of(*row) ? store.keys.find(*parent_of(*row)) : nullptr;
+    if (is_awaited(store, *row) && !listed.contains(above->age)) {
+      return ProviderError(ProviderErrorKind::kSubOrchestration,
+                           "instance '" + row->id + "' runs, and its parent waits for it; delete the root of its tree");
+    }
+    std::vector<const KeyRow*> children = store.keys.children(row->id);
+    const std::vector<const KeyRow*> queued = queued_children(store, *row);
+    children.insert(children.end(), queued.begin(), queued.end());
+    for (const KeyRow* const child : children) {
       if (listed.contains(child->age)) continue;
       return ProviderError(
           ProviderErrorKind::kChildrenLeftBehind,
           "instance '" + row->id + "' has the child '" + child->id + "', which is not in the list; add it");
     }
   }
-  return erase(store, rows);
+  return finish(store, erase(store, rows), now);
 }
 
-DeleteResult delete_matching(Store& store, const InstanceFilter& filter, std::size_t limit) {
+DeleteResult delete_matching(Store& store, const InstanceFilter& filter, std::size_t limit, Timestamp now) {
   const InstanceMatcher matches(filter);
-  std::vector<std::vector<const KeyRow*>> trees;
+  const auto is_root = [&](const KeyRow& row) { return row.instance && !row.instance->parent && matches(row); };
+  std::vector<Age> roots;
   for (const auto& [age, row] : store.keys.rows()) {
-    if (trees.size() >= limit) break;
-    if (!row.instance || row.instance->parent || !matches(row)) continue;
-    std::vector<const KeyRow*> tree = tree_of(store, row);
-    if (first_running(tree) == nullptr) trees.push_back(std::move(tree));
+    if (is_root(row)) roots.push_back(age);
   }
   DeleteResult total;
-  for (const auto& tree : trees) {
-    const DeleteResult deleted = erase(store, tree);
+  std::size_t trees = 0;
+  for (const Age root : roots) {
+    if (trees >= limit) break;
+    const auto row = store.keys.rows().find(root);
+    if (row == store.keys.rows().end() || !is_root(row->second)) continue;
+    // The tree as it is now: an earlier deletion may have given an id to a queued child of this one.
+    const std::vector<const KeyRow*> tree = family_of(store, row->second);
+    if (first_running(tree) != nullptr) continue;
+    ++trees;
+    const DeleteResult deleted = finish(store, erase(store, tree), now);
     total.instances += deleted.instances;
     total.executions += deleted.executions;
     total.events += deleted.events;

@@ -8,6 +8,7 @@
 #include "model/planted_fault.h"
 #include "providers/memory/deletion.h"
 #include "providers/memory/fetch_limit.h"
+#include "providers/store_errors.h"
 #include "providers/times.h"
 
 namespace perdure::memory {
@@ -17,6 +18,7 @@ namespace {
 constexpr std::size_t kMaxOrphansPerFetch = 64;
 
 bool passes(const CapabilityFilter& filter, const KeyRow& row) {
+  if (row.instance && ends_instance(row.instance->current().status)) return true;  // its messages need no code
   if (!filter.orchestrations.empty()) {
     const std::string& name = row.instance ? row.instance->name : row.mailbox.first_start()->record.name;
     const auto& names = filter.orchestrations;
@@ -51,6 +53,7 @@ OrchestrationItem lock_and_load(Store& store, KeyRow& row, const OrchestrationFe
   row.lock = Lock{.token = store.tokens.make(TokenKind::kInstance, row.age),
                   .until = shifted(now, fetch.lock_timeout),
                   .kept_by = {}};
+  row.not_before.reset();
   store.keys.reindex(row);
 
   OrchestrationItem item;
@@ -65,6 +68,7 @@ OrchestrationItem lock_and_load(Store& store, KeyRow& row, const OrchestrationFe
     item.last_event_id = row.instance->current().events.size();
   }
   item.messages = row.mailbox.load(now, fetch.max_messages, fetch.max_bytes);
+  item.continuation_missing = misses_continuation(row);
   if (fetch.with_history) item.history = history_of(row, 0);
   return item;
 }
@@ -100,9 +104,10 @@ ProviderResult<StoredHistory> read_history(Store& store, const LockToken& token,
 ProviderResult<void> abandon_instance(Store& store, const Abandon& abandon, Timestamp now) {
   KeyRow* row = store.instance_of(abandon.token);
   if (row == nullptr || !is_current(row->lock, abandon.token)) return lock_lost(row);
+  const bool end_requested = row->not_before == kEndRequested;
   row->lock.reset();
   row->not_before.reset();
-  if (abandon.delay.count() > 0) row->not_before = shifted(now, abandon.delay);
+  if (abandon.delay.count() > 0 && !end_requested) row->not_before = shifted(now, abandon.delay);
   const bool counts = !abandon.ignore_attempt || planted(PlantedFault::kUncountedGiveBackCounts);
   if (!counts && row->attempts > 0) --row->attempts;
   store.settle(*row);
@@ -122,6 +127,9 @@ ProviderResult<void> enqueue_message(Store& store, const MessageRecord& message,
   if (message.kind == MessageKind::kExecuteActivity) {
     return invalid_argument(described(message) + " belongs to the worker queue; use enqueue_activities");
   }
+  if (store.lacks_receiver(message)) return no_receiver(message.instance);
+  const bool early = message.kind == MessageKind::kQueueMessage && store.keys.find(message.instance) == nullptr;
+  if (early && planted(PlantedFault::kEarlyQueueMessageLost)) return {};
   store.enqueue(message, now);
   return {};
 }
@@ -143,8 +151,14 @@ ProviderResult<StartOutcome> enqueue_start(Store& store, const MessageRecord& st
     return ProviderError(ProviderErrorKind::kAlreadyExists,
                          "instance '" + start.instance + "' exists or is about to start; choose another id or policy");
   }
-  if (const auto deleted = delete_instance(store, start.instance, false); !deleted) return deleted.error();
+  const ProviderResult<Deletion> deleted = delete_tree(store, start.instance, false);
+  if (!deleted) return deleted.error();
   store.enqueue(start, now);
+  // After the new start, so that the parent of a queued child receives the error that the id is taken.
+  for (MessageRecord message : deleted->left) {
+    message.visible_at = std::max(message.visible_at.value_or(now), start.visible_at.value_or(now));
+    store.enqueue(message, now);
+  }
   return StartOutcome::kReplaced;
 }
 
@@ -153,16 +167,21 @@ std::vector<DroppedMessage> drop_orphans(Store& store, Timestamp now) {
   for (std::size_t visited = 0; visited < kMaxOrphansPerFetch; ++visited) {
     KeyRow* const row = store.keys.first_lapsed_orphan(now);
     if (row == nullptr) break;
-    const auto drop = [&](bool everything) {
-      std::vector<MessageId> ids;
-      for (const auto& [id, message] : row->mailbox.messages()) {
-        if (everything || message.record.kind == MessageKind::kQueueMessage) ids.push_back(id);
-      }
-      for (const MessageId id : ids) dropped.push_back({.id = id, .record = row->mailbox.remove(id)->record});
+    const auto is_queue_message = [](const Message& message) {
+      return message.record.kind == MessageKind::kQueueMessage;
     };
-    drop(false);
-    // The age of the first message that is left decides, so that the outcome does not depend on when fetches came.
-    if (store.keys.is_lapsed(*row, now)) drop(true);
+    const auto is_old = [&](const Message& message) { return store.keys.is_lapsed(message, now); };
+    const auto& messages = row->mailbox.messages();
+    // Each queue message is buffered for its own time. The first of the other messages decides about all of them, so
+    // that the result does not depend on when fetches came.
+    const bool others_go = std::any_of(messages.begin(), messages.end(), [&](const auto& entry) {
+      return !is_queue_message(entry.second) && is_old(entry.second);
+    });
+    std::vector<MessageId> ids;
+    for (const auto& [id, message] : messages) {
+      if (is_queue_message(message) ? is_old(message) : others_go) ids.push_back(id);
+    }
+    for (const MessageId id : ids) dropped.push_back({.id = id, .record = row->mailbox.remove(id)->record});
     store.settle(*row);
   }
   return dropped;

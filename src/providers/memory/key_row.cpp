@@ -17,6 +17,13 @@ std::vector<EventRecord> Execution::events_after(EventId after) const {
   return {events.begin() + skipped, events.end()};
 }
 
+std::optional<std::string> parent_of(const KeyRow& row) {
+  const Message* const start = row.instance ? nullptr : row.mailbox.first_start();
+  const std::optional<ParentLink> none;
+  const std::optional<ParentLink>& link = row.instance ? row.instance->parent : start ? start->record.parent : none;
+  return link ? std::optional(link->instance) : std::nullopt;
+}
+
 bool is_orphan(const KeyRow& row) {
   return !row.instance && row.mailbox.first_start() == nullptr;
 }
@@ -28,10 +35,32 @@ bool runs(const KeyRow& row) {
   return status == ExecutionStatus::kRunning || (status == ExecutionStatus::kContinuedAsNew && start_queued);
 }
 
+namespace {
+
+// The continuation, between two executions. Null otherwise, and if it is lost.
+const Message* continuation_of(const KeyRow& row) {
+  const bool between = row.instance && row.instance->current().status == ExecutionStatus::kContinuedAsNew;
+  return between ? row.mailbox.first_of(MessageKind::kContinueAsNew) : nullptr;
+}
+
+// Before the first commit only a start leads to a turn, and between two executions only the continuation: without it
+// the other messages cannot be processed.
+Timestamp time_of_messages(const KeyRow& row) {
+  if (!row.instance) return row.mailbox.first_start()->visible_at;
+  if (const Message* const continuation = continuation_of(row)) return continuation->visible_at;
+  return *row.mailbox.first_visible_at();
+}
+
+}  // namespace
+
+bool misses_continuation(const KeyRow& row) {
+  return row.instance && row.instance->current().status == ExecutionStatus::kContinuedAsNew &&
+         continuation_of(row) == nullptr;
+}
+
 Readiness readiness(const KeyRow& row) {
   if (row.mailbox.empty() || is_orphan(row)) return {};
-  // Before the first commit only a start is worth a turn: without it the others mean nothing.
-  const Timestamp messages = row.instance ? *row.mailbox.first_visible_at() : row.mailbox.first_start()->visible_at;
+  const Timestamp messages = time_of_messages(row);
   const bool at_once = !row.not_before || planted(PlantedFault::kBackoffIgnored);
   const Timestamp open = at_once ? messages : std::max(messages, *row.not_before);
   return {.at = row.lock ? std::max(open, row.lock->until) : open, .regardless_of_lock = open};

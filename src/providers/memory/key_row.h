@@ -39,7 +39,7 @@ struct Execution {
 struct Instance {
   std::string name;
   std::optional<SemanticVersion> version;
-  std::optional<std::string> parent;
+  std::optional<ParentLink> parent;
   Timestamp created_at{};
   std::uint64_t incarnation = 0;  // id of the commit that made it
   Timestamp updated_at{};
@@ -52,13 +52,16 @@ struct Instance {
   [[nodiscard]] const Execution& current() const { return executions.rbegin()->second; }
 };
 
+// As KeyRow::not_before of a locked row: a cancel or terminate arrived, which a backoff must not delay. Always past.
+inline constexpr Timestamp kEndRequested{};
+
 struct KeyRow {
   std::string id;
   Age age = 0;
   Mailbox mailbox;
   std::optional<Lock> lock;
-  std::uint32_t attempts = 0;  // fetches since the last commit
-  std::optional<Timestamp> not_before;
+  std::uint32_t attempts = 0;           // fetches since the last commit
+  std::optional<Timestamp> not_before;  // or kEndRequested
   std::optional<CommitId> last_commit;
   std::optional<Instance> instance;  // absent before the first commit that carries `started`
 
@@ -68,13 +71,18 @@ struct KeyRow {
     std::optional<Timestamp> ready_for_keeper;
     std::string keeper;
     std::optional<Timestamp> orphan;
+    std::vector<std::string> parents;  // that have sent messages to a child with this id
     bool operator==(const Places&) const = default;
   };
   Places places;
 };
 
+// The instance id of its parent, whether the row is an instance already or only a queued start says so.
+[[nodiscard]] std::optional<std::string> parent_of(const KeyRow& row);
 // Neither an instance nor a message that could begin one.
 [[nodiscard]] bool is_orphan(const KeyRow& row);
+// Between two executions, and no continuation is queued, visible or not.
+[[nodiscard]] bool misses_continuation(const KeyRow& row);
 // Something will still happen here by itself: nothing that a deletion without force may take away.
 [[nodiscard]] bool runs(const KeyRow& row);
 

@@ -42,9 +42,9 @@ KeyRow::Places KeyRows::places_of(const KeyRow& row) const {
     places.keeper = row.lock->kept_by;
   }
   if (is_orphan(row) && !row.mailbox.empty()) {
-    const Timestamp first = *row.mailbox.first_visible_at();
-    places.orphan = row.mailbox.has_queue_messages() ? Timestamp::min() : shifted(first, orphan_retention_);
+    places.orphan = shifted(*row.mailbox.first_visible_at(), orphan_retention_);
   }
+  for (const auto& [parent, starts] : row.mailbox.parents()) places.parents.push_back(parent);
   return places;
 }
 
@@ -56,12 +56,18 @@ void KeyRows::reindex(KeyRow& row) {
   if (row.places.ready) ready_.emplace(*row.places.ready, row.age);
   if (row.places.ready_for_keeper) ready_for_keeper_[row.places.keeper].emplace(*row.places.ready_for_keeper, row.age);
   if (row.places.orphan) orphans_.emplace(*row.places.orphan, row.age);
+  for (const std::string& parent : row.places.parents) messages_of_parents_[parent].insert(row.age);
 }
 
 void KeyRows::remove_from_places(const KeyRow& row) {
   const KeyRow::Places& places = row.places;
   if (places.ready) ready_.erase({*places.ready, row.age});
   if (places.orphan) orphans_.erase({*places.orphan, row.age});
+  for (const std::string& parent : places.parents) {
+    const auto queued = messages_of_parents_.find(parent);
+    queued->second.erase(row.age);
+    if (queued->second.empty()) messages_of_parents_.erase(queued);
+  }
   if (places.ready_for_keeper) {
     const auto kept = ready_for_keeper_.find(places.keeper);
     kept->second.erase({*places.ready_for_keeper, row.age});
@@ -72,7 +78,7 @@ void KeyRows::remove_from_places(const KeyRow& row) {
 void KeyRows::erase(KeyRow& row) {
   remove_from_places(row);
   if (row.instance && row.instance->parent) {
-    const auto siblings = children_.find(*row.instance->parent);
+    const auto siblings = children_.find(row.instance->parent->instance);
     siblings->second.erase(row.age);
     if (siblings->second.empty()) children_.erase(siblings);
   }
@@ -80,9 +86,25 @@ void KeyRows::erase(KeyRow& row) {
   rows_.erase(rows_.find(row.age));
 }
 
-void KeyRows::set_parent(KeyRow& child, const std::string& parent) {
+void KeyRows::set_parent(KeyRow& child, const ParentLink& parent) {
   child.instance->parent = parent;
-  children_[parent].insert(child.age);
+  children_[parent.instance].insert(child.age);
+}
+
+std::vector<KeyRow*> KeyRows::with_messages_of(const std::string& parent) {
+  std::vector<KeyRow*> found;
+  const auto queued = messages_of_parents_.find(parent);
+  if (queued == messages_of_parents_.end()) return found;
+  for (const Age age : queued->second) found.push_back(&rows_.at(age));
+  return found;
+}
+
+std::vector<const KeyRow*> KeyRows::with_messages_of(const std::string& parent) const {
+  std::vector<const KeyRow*> found;
+  const auto queued = messages_of_parents_.find(parent);
+  if (queued == messages_of_parents_.end()) return found;
+  for (const Age age : queued->second) found.push_back(&rows_.at(age));
+  return found;
 }
 
 std::vector<const KeyRow*> KeyRows::children(const std::string& parent) const {
@@ -130,8 +152,8 @@ KeyRow* KeyRows::first_lapsed_orphan(Timestamp now) {
   return &rows_.at(orphans_.begin()->second);
 }
 
-bool KeyRows::is_lapsed(const KeyRow& orphan, Timestamp now) const {
-  return !orphan.mailbox.empty() && shifted(*orphan.mailbox.first_visible_at(), orphan_retention_) <= now;
+bool KeyRows::is_lapsed(const Message& message, Timestamp now) const {
+  return shifted(message.visible_at, orphan_retention_) <= now;
 }
 
 }  // namespace perdure::memory

@@ -36,9 +36,13 @@ class KeyRows {
   void reindex(KeyRow& row);
   void erase(KeyRow& row);
 
-  void set_parent(KeyRow& child, const std::string& parent);
+  void set_parent(KeyRow& child, const ParentLink& parent);
   // Oldest first.
   [[nodiscard]] std::vector<const KeyRow*> children(const std::string& parent) const;
+
+  // Rows with a start or a cancel that this instance has sent to a child, oldest first.
+  [[nodiscard]] std::vector<KeyRow*> with_messages_of(const std::string& parent);
+  [[nodiscard]] std::vector<const KeyRow*> with_messages_of(const std::string& parent) const;
 
   // Visits what is ready for a fetch by `owner`, the longest ready first, then by age.
   void visit_ready(Timestamp now, const std::string& owner, const Visitor& visit) const;
@@ -47,8 +51,8 @@ class KeyRows {
 
   // An orphan from which something is to be dropped; null if there is none.
   [[nodiscard]] KeyRow* first_lapsed_orphan(Timestamp now);
-  // All that an orphan has collected is too old.
-  [[nodiscard]] bool is_lapsed(const KeyRow& orphan, Timestamp now) const;
+  // A message of an orphan has reached its retention time.
+  [[nodiscard]] bool is_lapsed(const Message& message, Timestamp now) const;
 
  private:
   using Order = std::set<std::pair<Timestamp, Age>>;
@@ -60,10 +64,11 @@ class KeyRows {
   Milliseconds orphan_retention_;
   std::map<Age, KeyRow> rows_;
   std::map<std::string, Age> ages_;
-  std::map<std::string, std::set<Age>> children_;  // by the parent's id, which need not exist
-  Order ready_;                                    // for everybody
-  std::map<std::string, Order> ready_for_keeper_;  // rows with a kept lock, by its owner
-  Order orphans_;                                  // by the time when something of them is to be dropped
+  std::map<std::string, std::set<Age>> children_;             // by the parent's id, which need not exist
+  std::map<std::string, std::set<Age>> messages_of_parents_;  // rows with messages from this parent
+  Order ready_;                                               // for every owner
+  std::map<std::string, Order> ready_for_keeper_;             // rows with a kept lock, by its owner
+  Order orphans_;                                             // by the time when a message of theirs is discarded
   Age last_age_ = 0;
 };
 

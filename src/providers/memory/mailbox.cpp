@@ -12,7 +12,7 @@ Mailbox::Order& Mailbox::order_of(const Message& message) {
 
 void Mailbox::add(MessageId id, Message message) {
   order_of(message).emplace(message.visible_at, id);
-  if (message.record.kind == MessageKind::kQueueMessage) ++queue_messages_;
+  if (message.record.parent) ++parents_[message.record.parent->instance];
   messages_.emplace(id, std::move(message));
 }
 
@@ -21,7 +21,10 @@ std::optional<Message> Mailbox::remove(MessageId id) {
   if (node.empty()) return std::nullopt;
   Message message = std::move(node.mapped());
   order_of(message).erase({message.visible_at, id});
-  if (message.record.kind == MessageKind::kQueueMessage) --queue_messages_;
+  if (message.record.parent) {
+    const auto parent = parents_.find(message.record.parent->instance);
+    if (--parent->second == 0) parents_.erase(parent);
+  }
   return message;
 }
 

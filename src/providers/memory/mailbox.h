@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,9 @@ class Mailbox {
   [[nodiscard]] bool empty() const noexcept { return messages_.empty(); }
   // By position, which is also by age.
   [[nodiscard]] const std::map<MessageId, Message>& messages() const noexcept { return messages_; }
-  [[nodiscard]] bool has_queue_messages() const noexcept { return queue_messages_ > 0; }
+
+  // The parents that have sent starts and cancels of children here, each with their number.
+  [[nodiscard]] const std::map<std::string, std::size_t>& parents() const noexcept { return parents_; }
 
   // The start that is delivered first, visible or not.
   [[nodiscard]] const Message* first_start() const;
@@ -48,7 +51,7 @@ class Mailbox {
   std::map<MessageId, Message> messages_;
   Order starts_;
   Order others_;
-  std::size_t queue_messages_ = 0;
+  std::map<std::string, std::size_t> parents_;
 };
 
 }  // namespace perdure::memory

@@ -63,6 +63,10 @@ ProviderResult<ActivityPage> MemoryAdmin::list_activities(const ActivityQuery& q
   return transactions_.run([&](Store& store, Timestamp now) { return memory::list_activities(store, query, now); });
 }
 
+ProviderResult<InstanceQueue> MemoryAdmin::instance_queue(const std::string& instance) {
+  return transactions_.run([&](Store& store, Timestamp) { return memory::instance_queue(store, instance); });
+}
+
 ProviderResult<StartPage> MemoryAdmin::list_queued_starts(const StartQuery& query) {
   return transactions_.run([&](Store& store, Timestamp) { return memory::list_queued_starts(store, query); });
 }
@@ -73,17 +77,17 @@ ProviderResult<std::vector<KeyValue>> MemoryAdmin::read_key_value_snapshot(const
 
 ProviderResult<DeleteResult> MemoryAdmin::delete_instance(const std::string& instance, bool force) {
   return transactions_.run_and_notify(
-      [&](Store& store, Timestamp) { return memory::delete_instance(store, instance, force); });
+      [&](Store& store, Timestamp now) { return memory::delete_instance(store, instance, force, now); });
 }
 
 ProviderResult<DeleteResult> MemoryAdmin::delete_instances(std::span<const std::string> instances, bool force) {
   return transactions_.run_and_notify(
-      [&](Store& store, Timestamp) { return memory::delete_instances(store, instances, force); });
+      [&](Store& store, Timestamp now) { return memory::delete_instances(store, instances, force, now); });
 }
 
 ProviderResult<DeleteResult> MemoryAdmin::delete_matching(const InstanceFilter& filter, std::size_t limit) {
   return transactions_.run_and_notify(
-      [&](Store& store, Timestamp) { return memory::delete_matching(store, filter, limit); });
+      [&](Store& store, Timestamp now) { return memory::delete_matching(store, filter, limit, now); });
 }
 
 ProviderResult<PruneResult> MemoryAdmin::prune_executions(const std::string& instance, const PruneOptions& options) {

@@ -29,6 +29,7 @@ class MemoryAdmin final : public ProviderAdmin {
   ProviderResult<std::vector<NodeInfo>> list_nodes() override;
   ProviderResult<ActivityPage> list_activities(const ActivityQuery& query) override;
   ProviderResult<StartPage> list_queued_starts(const StartQuery& query) override;
+  ProviderResult<InstanceQueue> instance_queue(const std::string& instance) override;
   ProviderResult<std::vector<KeyValue>> read_key_value_snapshot(const std::string& instance) override;
 
   ProviderResult<DeleteResult> delete_instance(const std::string& instance, bool force) override;

@@ -35,7 +35,7 @@ class MemoryProvider final : public Provider, public HistoryDamage {
   explicit MemoryProvider(MemoryProviderOptions options)
       : logger_(std::move(options.logger)),
         metrics_(std::move(options.metrics)),
-        transactions_(options.clock ? std::move(options.clock) : std::make_shared<SystemClock>(),
+        transactions_(options.clock ? std::move(options.clock) : std::make_shared<SystemClock>(), logger_,
                       options.orphan_retention),
         admin_(transactions_) {}
 
@@ -76,6 +76,7 @@ class MemoryProvider final : public Provider, public HistoryDamage {
                                        Timestamp deadline) override;
   void wake_waiters() noexcept override { transactions_.wake_waiters(); }
   Timestamp now() override;
+  Milliseconds steady() override;
 
   void damage_history(const std::string& instance) override;
 
@@ -264,6 +265,10 @@ ProviderResult<bool> MemoryProvider::wait_for_change(const std::string& instance
 
 Timestamp MemoryProvider::now() {
   return transactions_.run([](Store&, Timestamp now) { return now; });
+}
+
+Milliseconds MemoryProvider::steady() {
+  return transactions_.steady();
 }
 
 // ---- Nodes ----

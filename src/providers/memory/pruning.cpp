@@ -40,9 +40,13 @@ ProviderResult<PruneResult> prune_executions(Store& store, const std::string& in
 PruneResult prune_matching(Store& store, const InstanceFilter& filter, const PruneOptions& options, std::size_t limit) {
   const InstanceMatcher matches(filter);
   PruneResult result;
+  std::size_t pruned = 0;
   for (const auto& [age, row] : store.keys.rows()) {
-    if (result.instances >= limit) break;
-    if (matches(row)) prune(*store.keys.find(age)->instance, options, result);
+    if (pruned >= limit) break;
+    if (!matches(row)) continue;
+    const std::uint64_t before = result.executions;
+    prune(*store.keys.find(age)->instance, options, result);
+    if (result.executions > before) ++pruned;
   }
   return result;
 }

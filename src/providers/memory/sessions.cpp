@@ -40,11 +40,11 @@ std::size_t Sessions::renew(std::span<const std::string> owners, Milliseconds ex
     for (const auto& [end, id] : held) {
       Session& session = sessions_.at(id);
       if (planted(PlantedFault::kOneSessionRenewed) && renewed > 0) break;
-      if (shifted(session.last_use, idle_timeout) <= now) continue;
+      const bool idle = shifted(session.last_use, idle_timeout) <= now;
       remove_from_order(id, session);
-      session.locked_until = shifted(now, extend_for);
+      session.locked_until = idle ? now : shifted(now, extend_for);
       by_owner_[owner].emplace(session.locked_until, id);
-      ++renewed;
+      if (!idle) ++renewed;
     }
   }
   return renewed;

@@ -36,7 +36,8 @@ class Sessions {
   // Counts as use, if somebody holds it.
   void use(const std::optional<std::string>& session, Timestamp now);
 
-  // Extends what these owners hold and have used within `idle_timeout`, or gives it up; answers how many.
+  // Extends the sessions that these owners hold and used within `idle_timeout`, and releases their other sessions;
+  // returns how many it extended.
   std::size_t renew(std::span<const std::string> owners, Milliseconds extend_for, Milliseconds idle_timeout,
                     Timestamp now);
   // Forgets what nobody holds and no activity needs; answers how many.

@@ -3,15 +3,24 @@
 #include <optional>
 #include <utility>
 
+#include "model/planted_fault.h"
+
 namespace perdure::memory {
+
+bool Store::lacks_receiver(const MessageRecord& message) const {
+  if (!message.must_exist || planted(PlantedFault::kMissingReceiverNotSeen)) return false;
+  const KeyRow* const row = keys.find(message.instance);
+  return row == nullptr || is_orphan(*row);
+}
 
 void Store::enqueue(const MessageRecord& message, Timestamp now) {
   KeyRow& row = keys.obtain(message.instance);
   Message queued{.record = message, .visible_at = message.visible_at.value_or(now)};
   queued.record.visible_at = queued.visible_at;
+  queued.record.must_exist = false;
   row.mailbox.add(++last_message, std::move(queued));
   // A backoff waits for code that can run the instance; ending it needs none.
-  if (ends_instance(message.kind)) row.not_before.reset();
+  if (ends_instance(message.kind)) row.not_before = row.lock ? std::optional(kEndRequested) : std::nullopt;
   keys.reindex(row);
 }
 

@@ -26,6 +26,8 @@ struct Store {
   std::map<std::string, NodeInfo> nodes;
   MessageId last_message = 0;
 
+  // The message needs an instance or a queued start, and there is neither.
+  [[nodiscard]] bool lacks_receiver(const MessageRecord& message) const;
   // Queues a message that was checked.
   void enqueue(const MessageRecord& message, Timestamp now);
   // Queues an activity that was checked.

@@ -12,6 +12,7 @@
 #include <perdure/clock.h>
 #include <perdure/types.h>
 #include "providers/memory/store.h"
+#include "providers/store_time.h"
 
 namespace perdure::memory {
 
@@ -23,14 +24,14 @@ struct Outlook {
 
 class Transactions {
  public:
-  Transactions(std::shared_ptr<Clock> clock, Milliseconds orphan_retention)
-      : clock_(std::move(clock)), store_(orphan_retention) {}
+  Transactions(std::shared_ptr<Clock> clock, const Logger& logger, Milliseconds orphan_retention)
+      : time_(std::move(clock), logger), store_(orphan_retention) {}
 
   // Calls operation(store, now) and answers what it answers.
   template <class Operation>
   auto run(Operation operation) {
     const std::scoped_lock lock(mutex_);
-    const Timestamp now = tick();
+    const Timestamp now = time_.now();
     return operation(store_, now);
   }
 
@@ -49,14 +50,16 @@ class Transactions {
   bool wait(Look look, Timestamp deadline, const std::stop_token& stop = {}) {
     std::unique_lock lock(mutex_);
     const std::uint64_t epoch = epoch_;
+    const Milliseconds end = time_.end_of_wait(deadline);
     while (true) {
-      const Timestamp now = tick();
-      const Outlook outlook = look(std::as_const(store_), now);
+      const Outlook outlook = look(std::as_const(store_), time_.now());
       if (outlook.found) return true;
-      if (epoch != epoch_ || now >= deadline || stop.stop_requested()) return false;
-      clock_->wait_until(lock, changed_, std::min(deadline, outlook.look_again_at));
+      if (epoch != epoch_ || time_.steady() >= end || stop.stop_requested()) return false;
+      time_.wait_until(lock, changed_, std::min(end, time_.steady_at(outlook.look_again_at)));
     }
   }
+
+  [[nodiscard]] Milliseconds steady() const { return time_.steady(); }
 
   // Ends the waits that are going on; later ones are not touched.
   void wake_waiters() noexcept {
@@ -76,17 +79,10 @@ class Transactions {
     ~Notifier() { changed.notify_all(); }
   };
 
-  // The time of a transaction. A clock that is set back stands still here until it has caught up.
-  Timestamp tick() {
-    last_now_ = std::max(last_now_, clock_->now());
-    return last_now_;
-  }
-
-  std::shared_ptr<Clock> clock_;
+  StoreTime time_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Store store_;  // guarded by mutex_, as what follows
-  Timestamp last_now_ = Timestamp::min();
   std::uint64_t epoch_ = 0;
 };
 

@@ -117,7 +117,7 @@ ProviderResult<void> ack_work(Store& store, const WorkAck& ack, Timestamp now) {
                      ack.completion->kind == MessageKind::kActivityFailed;
   if (!stays) store.activities.erase(*activity);
   const bool lost = planted(PlantedFault::kCompletionLostWhileLocked) && is_busy(store, instance, now);
-  if (ack.completion && !lost) store.enqueue(*ack.completion, now);
+  if (ack.completion && !lost && !store.lacks_receiver(*ack.completion)) store.enqueue(*ack.completion, now);
   if (KeyRow* const row = store.keys.find(instance)) store.settle(*row);
   return {};
 }
@@ -128,7 +128,7 @@ void abandon_work(Store& store, const Abandon& abandon, Timestamp now) {
   activity->lock.reset();
   activity->visible_at = planted(PlantedFault::kWorkBackoffIgnored) ? now : shifted(now, abandon.delay);
   if (abandon.ignore_attempt && activity->attempts > 0) --activity->attempts;
-  if (activity->attempts == 0) activity->started = false;
+  if (activity->attempts == 0 && !abandon.has_begun) activity->started = false;
   store.activities.reindex(*activity);
 }
 

@@ -49,12 +49,13 @@ constexpr const char* kSystemMetrics =
     " count(*) FILTER (WHERE i.status IN (2, 3, 4)), count(*) FILTER (WHERE i.status = 3),"
     " count(*) FILTER (WHERE i.status = 4) FROM instances i WHERE i.created_at IS NOT NULL";
 constexpr const char* kMessageDepths =
-    "SELECT count(*) FILTER (WHERE m.visible_at <= now_ms()), count(*) FILTER (WHERE m.visible_at > now_ms())"
-    " FROM messages m";
+    "SELECT count(*) FILTER (WHERE m.visible_at <= c.moment), count(*) FILTER (WHERE m.visible_at > c.moment)"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN messages m";
 constexpr const char* kActivityDepths =
-    "SELECT count(*) FILTER (WHERE a.ready_at <= now_ms()),"
-    " count(*) FILTER (WHERE a.ready_at > now_ms() AND a.token IS NOT NULL),"
-    " count(*) FILTER (WHERE a.ready_at > now_ms() AND a.token IS NULL) FROM activities a";
+    "SELECT count(*) FILTER (WHERE a.ready_at <= c.moment),"
+    " count(*) FILTER (WHERE a.ready_at > c.moment AND a.token IS NOT NULL),"
+    " count(*) FILTER (WHERE a.ready_at > c.moment AND a.token IS NULL)"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN activities a";
 constexpr const char* kValueSnapshot =
     "SELECT v.name, v.value, v.updated_at FROM instances i JOIN key_values v ON v.key = i.key"
     " WHERE i.id = $1::text ORDER BY v.name";

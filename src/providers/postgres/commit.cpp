@@ -87,7 +87,7 @@ CommitAnswer repeated_answer(const FoundRow& row, const TurnCommit& commit, std:
 
 bool concerns_one_turn(const PostgresError& error) {
   return error.state() == kTurnRefused || error.state() == kWorkLost || error.state() == kQueuedAlready ||
-         error.state() == kDuplicate || error.state().starts_with("22");
+         as_provider_error(error).data_error();
 }
 
 }  // namespace
@@ -181,7 +181,8 @@ ProviderResult<CommitAnswer> PostgresStore::commit_alone(const TurnCommit& commi
   };
   return guarded<CommitAnswer>([&]() -> ProviderResult<CommitAnswer> {
     // Others may change what we see until the pipeline has locked it: then we look again.
-    for (int tries = 0; tries < 5; ++tries) {
+    constexpr int kLooks = 5;
+    for (int looks = 1; looks <= kLooks; ++looks) {
       const std::optional<FoundRow> row =
           read_found(pool_.run(sql::kLookAtTurn, Parameters(lock->key), Repeat::kIfLost));
       if (!row) return lock_lost("commit");
@@ -210,6 +211,7 @@ ProviderResult<CommitAnswer> PostgresStore::commit_alone(const TurnCommit& commi
         if (error.state() == kWorkLost) return lock_lost("activity completed with a turn of '" + row->id + "'");
         if (error.state() == kQueuedAlready || error.state() == kDuplicate) {
           if (std::optional<ProviderError> refused = queued(*row)) return *refused;
+          if (looks == kLooks) throw;
         } else if (error.state() != kTurnRefused) {
           throw;
         }

@@ -7,6 +7,7 @@
 
 #include "providers/commit_rules.h"
 #include "providers/event_packing.h"
+#include "providers/parent_links.h"
 #include "providers/postgres/sql.h"
 #include "providers/postgres/versions.h"
 
@@ -67,6 +68,8 @@ bool CommitPipeline::claims(const TurnCommit& commit) const {
 bool CommitPipeline::fits(const TurnCommit& commit, const InstanceLock& lock) const {
   if (turns_.empty()) return true;
   if (instances_.contains(lock.instance) || must_be_alone(commit) || must_be_alone(*turns_.front())) return false;
+  // An earlier turn sends it a message only if it exists, and this turn may consume the start that makes it exist.
+  if (messages_.checks(lock.instance)) return false;
   // A turn before would be told of messages that it does not know of yet.
   const auto is_known = [this](const MessageRecord& message) { return instances_.contains(message.instance); };
   if (std::any_of(commit.messages.begin(), commit.messages.end(), is_known)) return false;
@@ -99,7 +102,9 @@ void CommitPipeline::add(const TurnCommit& commit, const InstanceLock& lock) {
   turn_.started.add(started != nullptr);
   turn_.names.add(started != nullptr ? std::optional(started->name) : std::nullopt);
   turn_.versions.add(started != nullptr ? sortable(started->version) : std::nullopt);
-  turn_.parents.add(started != nullptr ? started->parent : std::nullopt);
+  const StoredLink link = started != nullptr ? stored_link(started->parent) : StoredLink();
+  turn_.parents.add(link.parent);
+  turn_.links.add(link.rest);
   turn_.pins.add(started != nullptr ? sortable(started->pinned_version) : std::nullopt);
   turn_.carried.add(started != nullptr ? started->carry_forward : std::uint64_t{0});
   // Only the store knows whether this is the next execution; it cannot be if its events are not the first.
@@ -128,7 +133,10 @@ void CommitPipeline::add(const TurnCommit& commit, const InstanceLock& lock) {
   add_events(commit, key);
   add_values(commit, key);
   add_activities(commit, key);
-  for (const MessageRecord& message : commit.messages) messages_.add(message);
+  // The row of an instance that begins with this turn is marked as an instance only at the end.
+  for (const MessageRecord& message : commit.messages) {
+    messages_.add(message, started != nullptr && message.instance == lock.instance);
+  }
 }
 
 void CommitPipeline::add_events(const TurnCommit& commit, std::int64_t key) {
@@ -300,15 +308,17 @@ std::vector<Call> CommitPipeline::calls() {
     calls.push_back(
         {sql::kAdvanceTurns, Parameters(turn_.keys, turn_.secrets, turn_.ids, turn_.executions, turn_.first_events,
                                         turn_.last_events, turn_.schedulers, turn_.keep, turn_.owners)});
+    messages_.append_forgetting(calls);
     return calls;
   }
   calls.push_back({sql::kUpdateTurns, Parameters(turn_.keys, turn_.ids, turn_.executions, turn_.last_events, turn_.keep,
                                                  turn_.owners, turn_.statuses, turn_.started, turn_.names,
-                                                 turn_.versions, turn_.parents, turn_.pins, retention_)});
+                                                 turn_.versions, turn_.parents, turn_.pins, retention_, turn_.links)});
   if (!maybe_empty_.empty() && history_.keys.size() < turns_.size()) {
     forgotten_answer_ = calls.size();
     calls.push_back({sql::kForgetEmpty, Parameters(maybe_empty_)});
   }
+  messages_.append_forgetting(calls);
   return calls;
 }
 

@@ -72,7 +72,7 @@ class CommitPipeline {
     List keys = bigints(), secrets = bigints(), ids = bigints(), executions = bigints(), first_events = bigints(),
          last_events = bigints(), may_be_first = booleans(), schedulers = texts(), keep = bigints(), owners = texts(),
          statuses = smallints(), started = booleans(), names = texts(), versions = texts(), parents = texts(),
-         pins = texts(), carried = bigints();
+         links = texts(), pins = texts(), carried = bigints();
   } turn_;
   bool begins_execution_ = false;
   List maybe_empty_ = bigints();

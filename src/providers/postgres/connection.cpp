@@ -1,9 +1,7 @@
 #include "providers/postgres/connection.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -31,16 +29,12 @@ PostgresError error_of(const pg_result* result) {
   return {state != nullptr ? state : "", message};
 }
 
-std::string quoted_value(const std::string& value) {
-  std::string quoted = "'";
-  for (const char letter : value) {
-    if (letter == '\'') quoted += '\'';
-    quoted += letter;
-  }
-  return quoted + "'";
-}
-
 }  // namespace
+
+Deadline deadline_after(Milliseconds time) noexcept {
+  constexpr Milliseconds kLongest = std::chrono::hours(24 * 365);  // the clock must not wrap
+  return std::chrono::steady_clock::now() + std::min(time, kLongest);
+}
 
 void Connection::Finish::operator()(pg_conn* connection) const noexcept {
   PQfinish(connection);
@@ -50,48 +44,19 @@ void Connection::Clear::operator()(pg_result* result) const noexcept {
   PQclear(result);
 }
 
-Connection::Connection(const ConnectionOptions& options) : answer_timeout_(options.answer_timeout) {
-  open(options);
+Connection::Connection(const ConnectionOptions& options)
+    : Connection(options, deadline_after(options.connect_timeout + options.answer_timeout)) {}
+
+Connection::Connection(const ConnectionOptions& options, Deadline deadline) : answer_timeout_(options.answer_timeout) {
+  open(options, deadline);
+  set_up(options.schema, deadline);
+}
+
+Connection::Connection(const ConnectionOptions& options, Untouched) : answer_timeout_(options.answer_timeout) {
+  open(options, deadline_after(options.connect_timeout + options.answer_timeout));
 }
 
 Connection::~Connection() = default;
-
-void Connection::open(const ConnectionOptions& options) {
-  // What the URL says wins over what stands before it, and is won over by what stands behind it.
-  const std::string seconds = std::to_string(std::max<Milliseconds::rep>(options.connect_timeout.count() / 1'000, 2));
-  const std::string patience = std::to_string(options.answer_timeout.count());
-  const std::array<const char*, 7> names = {"connect_timeout",
-                                            "tcp_user_timeout",
-                                            "fallback_application_name",
-                                            "dbname",
-                                            "client_encoding",
-                                            "options",
-                                            nullptr};
-  std::array<const char*, 7> values = {seconds.c_str(), patience.c_str(), "perdure", options.url.c_str(),
-                                       "UTF8",          nullptr,          nullptr};
-  handle_.reset(PQconnectdbParams(names.data(), values.data(), 1));
-  if (!handle_) throw PostgresError("", "out of memory");
-  if (PQstatus(handle_.get()) != CONNECTION_OK) {
-    throw PostgresError("08001", trimmed(PQerrorMessage(handle_.get())));
-  }
-  // Notices are for people at a terminal.
-  PQsetNoticeProcessor(handle_.get(), [](void*, const char*) {}, nullptr);
-  // Every statement that matters has an index to go by, and tables that grow and shrink all day leave no statistics
-  // that could tell the planner so.
-  execute("SET search_path TO " + quoted_name(options.schema) +
-          "; SET plan_cache_mode TO force_generic_plan; SET jit TO off; SET enable_seqscan TO off;"
-          " SET enable_hashjoin TO off; SET enable_mergejoin TO off; SET enable_bitmapscan TO off;"
-          " SET default_transaction_isolation TO 'read committed'; SET statement_timeout TO " +
-          quoted_value(patience) + "; SET idle_in_transaction_session_timeout TO " + quoted_value(patience));
-  const ResultPtr standby(PQexec(handle_.get(), "SELECT pg_is_in_recovery()"));
-  if (PQresultStatus(standby.get()) != PGRES_TUPLES_OK) throw error_of(standby.get());
-  if (std::strcmp(PQgetvalue(standby.get(), 0, 0), "t") == 0) {
-    throw PostgresError("25006", "the server is a standby, which can only be read");
-  }
-  if (PQsetnonblocking(handle_.get(), 1) != 0 || PQenterPipelineMode(handle_.get()) != 1) {
-    fail_lost(trimmed(PQerrorMessage(handle_.get())));
-  }
-}
 
 void Connection::fail_lost(const std::string& what) {
   // Whatever comes from this session belongs to a question that nobody asks any more.
@@ -99,28 +64,44 @@ void Connection::fail_lost(const std::string& what) {
   throw PostgresError("", what.empty() ? "the connection to the server is lost" : what);
 }
 
-void Connection::execute(const std::string& script) {
-  const bool pipelined = PQpipelineStatus(handle_.get()) != PQ_PIPELINE_OFF;
-  if (pipelined) PQexitPipelineMode(handle_.get());
-  const ResultPtr result(PQexec(handle_.get(), script.c_str()));
-  const ExecStatusType status = PQresultStatus(result.get());
-  if (PQstatus(handle_.get()) != CONNECTION_OK) fail_lost(trimmed(PQerrorMessage(handle_.get())));
-  if (pipelined) PQenterPipelineMode(handle_.get());
-  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_EMPTY_QUERY) {
-    throw error_of(result.get());
+std::string Connection::execute(const std::string& script, Deadline deadline) {
+  if (!handle_) throw PostgresError("", "the connection to the server is lost");
+  if (PQexitPipelineMode(handle_.get()) != 1 || PQsendQuery(handle_.get(), script.c_str()) != 1) {
+    fail_lost(trimmed(PQerrorMessage(handle_.get())));
+  }
+  flush(deadline);
+  std::optional<PostgresError> error;
+  std::optional<std::string> value;
+  while (const ResultPtr result = next_result(deadline)) {
+    const ExecStatusType status = PQresultStatus(result.get());
+    const bool done = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
+    if (!done && !error) error = error_of(result.get());
+    if (!value && PQntuples(result.get()) > 0) value = PQgetvalue(result.get(), 0, 0);
+    if (PQstatus(handle_.get()) != CONNECTION_OK) break;
+  }
+  if (PQstatus(handle_.get()) != CONNECTION_OK || PQenterPipelineMode(handle_.get()) != 1) {
+    const std::string why = error ? error->what() : trimmed(PQerrorMessage(handle_.get()));
+    handle_.reset();
+    throw PostgresError(error && error->connection_lost() ? error->state() : "", why);
+  }
+  if (error) throw PostgresError(*error);
+  return value.value_or("");
+}
+
+bool Connection::is_ready(short events, Deadline deadline) {
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() < 0) return false;
+    pollfd socket_state{.fd = PQsocket(handle_.get()), .events = events, .revents = 0};
+    const int ready = ::poll(&socket_state, 1, static_cast<int>(std::min<std::int64_t>(left.count() + 1, 60'000)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) fail_lost("cannot wait for the server: " + std::generic_category().message(errno));
   }
 }
 
 void Connection::wait(short events, Deadline deadline) {
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() < 0) fail_lost("the server did not answer in time");
-    pollfd socket_state{.fd = PQsocket(handle_.get()), .events = events, .revents = 0};
-    const int ready = ::poll(&socket_state, 1, static_cast<int>(std::min<std::int64_t>(left.count() + 1, 60'000)));
-    if (ready > 0) return;
-    if (ready < 0 && errno != EINTR) fail_lost("cannot wait for the server: " + std::generic_category().message(errno));
-  }
+  if (!is_ready(events, deadline)) fail_lost("the server did not respond in time");
 }
 
 void Connection::flush(Deadline deadline) {
@@ -165,9 +146,8 @@ void Connection::send(const Call& call, std::vector<const char*>& sent) {
   }
 }
 
-std::vector<Rows> Connection::run(std::span<const Call> calls) {
+std::vector<Rows> Connection::run(std::span<const Call> calls, Deadline deadline) {
   if (!handle_) throw PostgresError("", "the connection to the server is lost");
-  const Deadline deadline = std::chrono::steady_clock::now() + answer_timeout_;
   std::vector<const char*> newly_prepared;
   std::vector<std::size_t> preparations;  // how many statements each call prepared before itself
   preparations.reserve(calls.size());

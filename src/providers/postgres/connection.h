@@ -60,24 +60,43 @@ struct ConnectionOptions {
   Milliseconds answer_timeout{0};
 };
 
+// The end of what a call may take, by the machine's clock.
+using Deadline = std::chrono::steady_clock::time_point;
+[[nodiscard]] Deadline deadline_after(Milliseconds time) noexcept;
+
 // For one thread at a time.
 class Connection {
  public:
-  // Throws PostgresError. Nothing is sent to the schema, which may not exist yet.
+  // Connects and sets the session up, within connect_timeout and answer_timeout. Nothing is sent to the schema, which
+  // may not exist yet. Throws PostgresError.
   explicit Connection(const ConnectionOptions& options);
+  Connection(const ConnectionOptions& options, Deadline deadline);
+  // Connects and sets nothing: the session may be one that a pooler shares between clients.
+  struct Untouched {};
+  Connection(const ConnectionOptions& options, Untouched untouched);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
 
+  // Everything below ends by the deadline (without one: within answer_timeout), or the connection counts as lost.
+
+  // Sets what the statements of the store rely on. Throws PostgresError, also if the server is a standby.
+  void set_up(const std::string& schema, Deadline deadline);
   // All in one transaction and one round trip; answers the rows of each. Throws PostgresError; then nothing was done,
   // unless the connection was lost.
-  std::vector<Rows> run(std::span<const Call> calls);
-  Rows run(const char* sql, const Parameters& parameters = {}) {
+  std::vector<Rows> run(std::span<const Call> calls, Deadline deadline);
+  std::vector<Rows> run(std::span<const Call> calls) { return run(calls, deadline_after(answer_timeout_)); }
+  Rows run(const char* sql, const Parameters& parameters, Deadline deadline) {
     const Call call{sql, parameters};
-    return std::move(run(std::span(&call, 1)).front());
+    return std::move(run(std::span(&call, 1), deadline).front());
   }
-  // Any number of statements without arguments, in one transaction unless they say otherwise.
-  void execute(const std::string& script);
+  Rows run(const char* sql, const Parameters& parameters = {}) {
+    return run(sql, parameters, deadline_after(answer_timeout_));
+  }
+  // Any number of statements without arguments, in one transaction unless they say otherwise. Nothing of them stays in
+  // the session. Returns the first value of the first row, as text; empty if there is none.
+  std::string execute(const std::string& script, Deadline deadline);
+  std::string execute(const std::string& script) { return execute(script, deadline_after(answer_timeout_)); }
 
   // What the server has closed while nobody looked.
   [[nodiscard]] bool is_usable();
@@ -89,7 +108,6 @@ class Connection {
   [[nodiscard]] std::string quoted_name(const std::string& name) const;
 
  private:
-  using Deadline = std::chrono::steady_clock::time_point;
   struct Finish {
     void operator()(pg_conn* connection) const noexcept;
   };
@@ -98,14 +116,19 @@ class Connection {
   };
   using ResultPtr = std::unique_ptr<pg_result, Clear>;
 
-  void open(const ConnectionOptions& options);
+  // connecting.cpp
+  void open(const ConnectionOptions& options, Deadline deadline);
+  [[nodiscard]] bool connects_until(Deadline deadline);
+  [[nodiscard]] PostgresError connect_error() const;
+
   void send(const Call& call, std::vector<const char*>& sent);
   void flush(Deadline deadline);
+  [[nodiscard]] bool is_ready(short events, Deadline deadline);
   void wait(short events, Deadline deadline);
   [[nodiscard]] ResultPtr next_result(Deadline deadline);
   [[noreturn]] void fail_lost(const std::string& what);
 
-  std::unique_ptr<pg_conn, Finish> handle_;
+  std::unique_ptr<pg_conn, Finish> handle_;  // absent: lost
   Milliseconds answer_timeout_;
   std::unordered_set<const char*> prepared_;
 };

@@ -1,5 +1,5 @@
 // Deleting instances with everything that is theirs, and pruning past executions.
-#include <limits>
+#include <optional>
 
 #include "providers/bulk.h"
 #include "providers/postgres/instance_filter.h"
@@ -11,11 +11,28 @@ namespace perdure::postgres {
 
 namespace {
 
-constexpr const char* kDeleteTree = "SELECT * FROM delete_tree($1::text, $2::boolean)";
-constexpr const char* kDeleteListed = "SELECT * FROM delete_listed($1::text[], $2::boolean)";
+constexpr const char* kDeleteTree = "SELECT * FROM delete_tree($1::text, $2::boolean, $3::bigint)";
+constexpr const char* kDeleteListed = "SELECT * FROM delete_listed($1::text[], $2::boolean, $3::bigint)";
 constexpr const char* kPrune = "SELECT * FROM prune_executions($1::text, $2::bigint, $3::bigint)";
-constexpr const char* kMatching = "SELECT i.id FROM instances i WHERE" PERDURE_INSTANCE_FILTER
-                                  " AND (NOT $8::boolean OR i.parent IS NULL) ORDER BY i.key LIMIT $9::bigint";
+constexpr const char* kMatchingRoots =
+    "SELECT i.id FROM instances i WHERE" PERDURE_INSTANCE_FILTER " AND i.parent IS NULL ORDER BY i.key";
+constexpr const char* kLockTree = "SELECT lock_instances(rows_touched_by_deletion(family_of($1::text)))";
+// Deletes one root, if it matches now. The tree is locked already, in the order that all transactions use.
+constexpr const char* kDeleteMatching =
+    "WITH root AS MATERIALIZED (SELECT i.id FROM instances i WHERE" PERDURE_INSTANCE_FILTER
+    " AND i.parent IS NULL AND i.id = $8::text FOR UPDATE)"
+    " SELECT d.* FROM root CROSS JOIN LATERAL delete_tree(root.id, false, $9::bigint) d";
+// Each id with a flag: whether it has executions that prune_executions would remove.
+constexpr const char* kPruneCandidates =
+    "SELECT i.id, i.execution > 1 AND EXISTS (SELECT 1 FROM executions e"
+    "  WHERE e.key = i.key AND e.execution <> i.execution AND e.status <> 0"
+    "  AND ($9::bigint IS NULL OR e.completed_at < $9::bigint) AND e.execution NOT IN ("
+    "   SELECT n.execution FROM executions n WHERE n.key = i.key ORDER BY n.execution DESC LIMIT $8::bigint))"
+    " FROM instances i WHERE" PERDURE_INSTANCE_FILTER " ORDER BY i.key";
+constexpr const char* kPruneMatching =
+    "WITH matching AS MATERIALIZED (SELECT i.id FROM instances i WHERE" PERDURE_INSTANCE_FILTER
+    " AND i.id = $8::text FOR UPDATE)"
+    " SELECT p.* FROM matching CROSS JOIN LATERAL prune_executions(matching.id, $9::bigint, $10::bigint) p";
 constexpr const char* kDamage =
     "UPDATE history h SET data = '\\x00ff'::bytea FROM instances i"
     " WHERE i.id = $1::text AND h.key = i.key AND h.execution = i.execution";
@@ -28,6 +45,7 @@ ProviderResult<DeleteResult> PostgresStore::deleted(const Rows& rows, const std:
   if (problem == "unknown") return no_such_instance(instance);
   if (problem == "child") return is_a_child(instance, whom);
   if (problem == "running") return still_running(whom);
+  if (problem == "awaited") return is_awaited(whom);
   if (problem == "children") return leaves_children(whom);
   waker_->changed({.instances = true, .activities = true, .groups = ~std::uint64_t{0}});
   return DeleteResult{.instances = rows.unsigned_integer(0, 2),
@@ -37,33 +55,36 @@ ProviderResult<DeleteResult> PostgresStore::deleted(const Rows& rows, const std:
 }
 
 ProviderResult<DeleteResult> PostgresStore::delete_instance(const std::string& instance, bool force) {
-  return guarded<DeleteResult>(
-      [&] { return deleted(pool_.run(kDeleteTree, Parameters(instance, force), Repeat::kNever), instance); });
+  return guarded<DeleteResult>([&] {
+    return deleted(pool_.run(kDeleteTree, Parameters(instance, force, options_.orphan_retention), Repeat::kNever),
+                   instance);
+  });
 }
 
 ProviderResult<DeleteResult> PostgresStore::delete_instances(std::span<const std::string> instances, bool force) {
   return guarded<DeleteResult>([&] {
     List ids = texts();
     for (const std::string& instance : instances) ids.add(instance);
-    return deleted(pool_.run(kDeleteListed, Parameters(ids, force), Repeat::kNever), "");
+    return deleted(pool_.run(kDeleteListed, Parameters(ids, force, options_.orphan_retention), Repeat::kNever), "");
   });
-}
-
-std::vector<std::string> PostgresStore::matching_instances(const InstanceFilter& filter, bool roots,
-                                                           std::size_t limit) {
-  Parameters parameters = filter_parameters(filter);
-  parameters.add(roots);
-  parameters.add(bounded(limit));
-  std::vector<std::string> ids;
-  const Rows rows = pool_.run(kMatching, parameters, Repeat::kIfLost);
-  ids.reserve(static_cast<std::size_t>(rows.size()));
-  for (int row = 0; row < rows.size(); ++row) ids.push_back(rows.text(row, 0));
-  return ids;
 }
 
 ProviderResult<DeleteResult> PostgresStore::delete_matching(const InstanceFilter& filter, std::size_t limit) {
   return guarded<DeleteResult>([&] {
-    return delete_each(*this, matching_instances(filter, true, std::numeric_limits<std::size_t>::max()), limit);
+    std::vector<std::string> roots;
+    const Rows rows = pool_.run(kMatchingRoots, filter_parameters(filter), Repeat::kIfLost);
+    for (int row = 0; row < rows.size(); ++row) roots.push_back(rows.text(row, 0));
+    return delete_each(roots, limit, [&](const std::string& root) -> ProviderResult<std::optional<DeleteResult>> {
+      Parameters parameters = filter_parameters(filter);
+      parameters.add(root);
+      parameters.add(options_.orphan_retention);
+      const std::vector<Call> calls{{kLockTree, Parameters(root)}, {kDeleteMatching, parameters}};
+      const std::vector<Rows> answers = pool_.run(calls, Repeat::kNever);
+      if (answers.back().empty()) return std::optional<DeleteResult>();
+      const ProviderResult<DeleteResult> result = deleted(answers.back(), root);
+      if (!result) return result.error();
+      return std::optional<DeleteResult>(*result);
+    });
   });
 }
 
@@ -79,7 +100,27 @@ ProviderResult<PruneResult> PostgresStore::prune_executions(const std::string& i
 
 ProviderResult<PruneResult> PostgresStore::prune_matching(const InstanceFilter& filter, const PruneOptions& options,
                                                           std::size_t limit) {
-  return guarded<PruneResult>([&] { return prune_each(*this, matching_instances(filter, false, limit), options); });
+  return guarded<PruneResult>([&] {
+    Parameters which = filter_parameters(filter);
+    which.add(bounded(options.keep_last));
+    which.add(options.completed_before);
+    std::vector<PruneCandidate> candidates;
+    const Rows rows = pool_.run(kPruneCandidates, which, Repeat::kIfLost);
+    for (int row = 0; row < rows.size(); ++row) {
+      candidates.push_back({.instance = rows.text(row, 0), .has_old_executions = rows.boolean(row, 1)});
+    }
+    return prune_each(
+        candidates, limit, [&](const std::string& instance) -> ProviderResult<std::optional<PruneResult>> {
+          Parameters parameters = filter_parameters(filter);
+          parameters.add(instance);
+          parameters.add(bounded(options.keep_last));
+          parameters.add(options.completed_before);
+          const Rows pruned = pool_.run(kPruneMatching, parameters, Repeat::kNever);
+          if (pruned.empty()) return std::optional<PruneResult>();
+          return std::optional<PruneResult>(
+              {.instances = 1, .executions = pruned.unsigned_integer(0, 0), .events = pruned.unsigned_integer(0, 1)});
+        });
+  });
 }
 
 void PostgresStore::damage_history(const std::string& instance) {

@@ -35,9 +35,10 @@ constexpr const char* kImportKeyValues =
 constexpr const char* kImportCustomStatus =
     "INSERT INTO custom_statuses(key, value, version)"
     " SELECT i.key, $2::bytea, $3::bigint FROM instances i WHERE i.id = $1::text";
+constexpr const char* kDiscardOrphans = "SELECT discard_orphans($1::text[])";
 constexpr const char* kKnownInstance =
     "SELECT i.id FROM unnest($1::text[]) WITH ORDINALITY w(id, place) JOIN instances i ON i.id = w.id"
-    " ORDER BY w.place LIMIT 1";
+    " WHERE is_known(i.key) ORDER BY w.place LIMIT 1";
 
 class HistoryLists {
  public:
@@ -136,19 +137,21 @@ void add_instance(const InstanceCopy& instance, std::int64_t incarnation, std::v
 ProviderResult<void> PostgresStore::import_instances(std::span<const InstanceCopy> instances) {
   if (std::optional<ProviderError> error = check_import(instances)) return *error;
   return guarded<void>([&]() -> ProviderResult<void> {
+    if (instances.empty()) return {};
     List ids = texts();
-    std::vector<Call> calls;
-    for (const InstanceCopy& instance : instances) {
-      ids.add(instance.info.id);
-      add_instance(instance, next_secret(), calls);
-    }
-    try {
-      if (!calls.empty()) static_cast<void>(pool_.run(calls, Repeat::kNever));
-    } catch (const PostgresError& error) {
-      if (error.state() != kDuplicate) throw;
-      const Rows known = pool_.run(kKnownInstance, Parameters(ids), Repeat::kIfLost);
-      if (known.empty()) throw;  // whoever had it has deleted it since
-      return exists_already(known.text(0, 0));
+    for (const InstanceCopy& instance : instances) ids.add(instance.info.id);
+    std::vector<Call> calls{{kDiscardOrphans, Parameters(ids)}};
+    for (const InstanceCopy& instance : instances) add_instance(instance, next_secret(), calls);
+    for (int tries = 1;; ++tries) {
+      try {
+        static_cast<void>(pool_.run(calls, Repeat::kNever));
+        break;
+      } catch (const PostgresError& error) {
+        if (error.state() != kDuplicate) throw;
+        const Rows known = pool_.run(kKnownInstance, Parameters(ids), Repeat::kIfLost);
+        if (!known.empty()) return exists_already(known.text(0, 0));
+        if (tries == 5) throw;  // else it was deleted since, or a message for it came in between
+      }
     }
     waker_->changed({.groups = ~std::uint64_t{0}});
     return {};

@@ -2,41 +2,70 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "providers/parent_links.h"
 #include "providers/postgres/sql.h"
 
 namespace perdure::postgres {
 
-void MessageLists::add(const MessageRecord& message) {
+void MessageLists::add(const MessageRecord& message, bool receiver_exists) {
+  const bool must_exist = message.must_exist && !receiver_exists && !begun_.contains(message.instance);
+  must_exist_.add(must_exist);
+  if (must_exist && checked_.insert(message.instance).second) checked_instances_.add(message.instance);
+  if (!must_exist && begins_execution(message.kind)) begun_.insert(message.instance);
   targets_.add(message.instance);
   kinds_.add(static_cast<std::int64_t>(message.kind));
   executions_.add(message.execution);
   names_.add(message.name);
   visible_.add(message.visible_at);
   bodies_.add(message.body);
+  const StoredLink link = stored_link(message.parent);
+  parents_.add(link.parent);
+  links_.add(link.rest);
   topics_.instances = true;
-  const auto [known, is_new] = places_.try_emplace(message.instance, ends_.size());
-  if (is_new) {
-    instances_.add(message.instance);
-    ends_.push_back(ends_instance(message.kind));
-  } else if (ends_instance(message.kind)) {
-    ends_[known->second] = true;
+  Receiver& receiver = receivers_[message.instance];
+  receiver.ends = receiver.ends || ends_instance(message.kind);
+  if (must_exist) {
+    if (!std::exchange(receiver.sought, true)) sought_.push_back(message.instance);
+  } else if (!std::exchange(receiver.made, true)) {
+    made_.push_back(message.instance);
   }
 }
 
+std::vector<std::string> MessageLists::receivers() const {
+  std::vector<std::string> ids = made_;
+  for (const std::string& id : sought_) {
+    if (!receivers_.at(id).made) ids.push_back(id);
+  }
+  return ids;
+}
+
+List MessageLists::instances() const {
+  return texts(receivers());
+}
+
 Call MessageLists::insertion() const {
-  return {sql::kInsertMessages, Parameters(targets_, kinds_, executions_, names_, visible_, bodies_)};
+  if (!checked_.empty()) {
+    return {sql::kInsertCheckedMessages,
+            Parameters(targets_, kinds_, executions_, names_, visible_, bodies_, parents_, links_, must_exist_)};
+  }
+  return {sql::kInsertMessages, Parameters(targets_, kinds_, executions_, names_, visible_, bodies_, parents_, links_)};
 }
 
 Call MessageLists::scheduling(Milliseconds retention) const {
   List ends = booleans();
-  for (const bool ends_it : ends_) ends.add(ends_it);
-  return {sql::kNoteMessages, Parameters(instances_, ends, retention)};
+  for (const std::string& id : receivers()) ends.add(receivers_.at(id).ends);
+  return {sql::kNoteMessages, Parameters(instances(), ends, retention)};
 }
 
 void MessageLists::append_calls(std::vector<Call>& calls, Milliseconds retention) const {
   calls.push_back(insertion());
   calls.push_back(scheduling(retention));
+}
+
+void MessageLists::append_forgetting(std::vector<Call>& calls) const {
+  if (!checked_.empty()) calls.push_back({sql::kForgetEmptyById, Parameters(checked_instances_)});
 }
 
 std::string lane_of(const std::optional<std::string>& tag) {

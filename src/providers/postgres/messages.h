@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <perdure/fetch.h>
@@ -16,28 +17,49 @@ namespace perdure::postgres {
 // For the orchestrator queue.
 class MessageLists {
  public:
-  void add(const MessageRecord& message);
+  // `receiver_exists`: true if an earlier part of the transaction created the receiver; the store is not asked.
+  void add(const MessageRecord& message, bool receiver_exists = false);
   [[nodiscard]] bool empty() const noexcept { return targets_.empty(); }
 
-  // The instances that get something, each once.
-  [[nodiscard]] const List& instances() const noexcept { return instances_; }
+  // The instances that receive messages, each once. Instances whose rows are created if missing come first, in the
+  // order in which messages create them.
+  [[nodiscard]] List instances() const;
+  // The receivers of messages with must_exist: the store checks whether they exist.
+  [[nodiscard]] const List& checked_instances() const noexcept { return checked_instances_; }
+  [[nodiscard]] bool checks(const std::string& instance) const { return checked_.contains(instance); }
   // Whom to wake.
   [[nodiscard]] const Topics& topics() const noexcept { return topics_; }
   // Appends the calls that write the messages and schedule their instances, which are locked.
   void append_calls(std::vector<Call>& calls, Milliseconds retention) const;
+  // Appends the call that deletes the rows of receivers that got no message. It belongs at the end of the transaction.
+  void append_forgetting(std::vector<Call>& calls) const;
+
+ private:
   [[nodiscard]] Call insertion() const;
   [[nodiscard]] Call scheduling(Milliseconds retention) const;
 
- private:
-  std::unordered_map<std::string, std::size_t> places_;
-  List instances_ = texts();
-  std::vector<bool> ends_;  // whether an instance gets what ends it
+  struct Receiver {
+    bool made = false;    // by a message without must_exist
+    bool sought = false;  // by a message with must_exist
+    bool ends = false;    // it receives a cancel or terminate
+  };
+  [[nodiscard]] std::vector<std::string> receivers() const;
+
+  std::unordered_map<std::string, Receiver> receivers_;
+  std::vector<std::string> made_;
+  std::vector<std::string> sought_;
   List targets_ = texts();
   List kinds_ = smallints();
   List executions_ = bigints();
   List names_ = texts();
   List visible_ = bigints();
   List bodies_ = byte_strings();
+  List parents_ = texts();
+  List links_ = texts();
+  List must_exist_ = booleans();
+  std::unordered_set<std::string> begun_;    // by a start in these lists
+  std::unordered_set<std::string> checked_;  // by the store
+  List checked_instances_ = texts();
   Topics topics_;
 };
 

@@ -1,10 +1,12 @@
 // The orchestrator queue: messages in, locked instances out.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <perdure/engine_metrics.h>
 #include "providers/history_unpacker.h"
+#include "providers/parent_links.h"
 #include "providers/postgres/messages.h"
 #include "providers/postgres/postgres_store.h"
 #include "providers/postgres/sql.h"
@@ -37,6 +39,8 @@ std::vector<QueuedMessage> read_messages(const Rows& rows, int row, const std::s
   const auto names = rows.list(row, 16);
   const std::vector<std::int64_t> visible = rows.integers(row, 17);
   const auto bodies = rows.list(row, 18);
+  const auto parents = rows.list(row, 26);
+  const auto links = rows.list(row, 27);
   std::vector<QueuedMessage> messages(ids.size());
   for (std::size_t index = 0; index < ids.size(); ++index) {
     QueuedMessage& message = messages[index];
@@ -47,6 +51,8 @@ std::vector<QueuedMessage> read_messages(const Rows& rows, int row, const std::s
     message.record.name = names[index].value_or(std::string_view());
     message.record.visible_at = Timestamp(Milliseconds(visible[index]));
     message.record.body = bodies[index].value_or(std::string_view());
+    message.record.parent = read_link(
+        {.parent = std::optional<std::string>(parents[index]), .rest = std::optional<std::string>(links[index])});
   }
   return messages;
 }
@@ -80,16 +86,18 @@ OrchestrationItem read_item(const Rows& rows, int row, const OrchestrationFetch&
   item.attempt_count = static_cast<std::uint32_t>(rows.integer(row, 2));
   item.locked_until = rows.time(row, 3);
   if (rows.boolean(row, 4)) {
-    item.metadata = InstanceMetadata{.name = rows.text(row, 5),
-                                     .version = stored_version(rows.optional_text(row, 6)),
-                                     .parent = rows.optional_text(row, 7),
-                                     .status = static_cast<ExecutionStatus>(rows.integer(row, 8)),
-                                     .pinned_version = stored_version(rows.optional_text(row, 9))};
+    item.metadata = InstanceMetadata{
+        .name = rows.text(row, 5),
+        .version = stored_version(rows.optional_text(row, 6)),
+        .parent = read_link({.parent = rows.optional_text(row, 7), .rest = rows.optional_text(row, 25)}),
+        .status = static_cast<ExecutionStatus>(rows.integer(row, 8)),
+        .pinned_version = stored_version(rows.optional_text(row, 9))};
   }
   item.incarnation = rows.unsigned_integer(row, 10);
   item.execution_id = rows.unsigned_integer(row, 11);
   item.last_event_id = rows.unsigned_integer(row, 12);
   item.messages = read_messages(rows, row, item.instance);
+  item.continuation_missing = rows.boolean(row, 28);
   if (fetch.with_history) item.history = read_fetched_history(rows, row, item);
   return item;
 }
@@ -107,6 +115,23 @@ std::map<Lock, int> known_locks(const Rows& rows) {
   std::map<Lock, int> known;
   for (int row = 0; row < rows.size(); ++row) known.emplace(Lock(rows.integer(row, 0), rows.integer(row, 1)), row);
   return known;
+}
+
+// Refuses messages with must_exist to these ids, which the store did not know. An earlier start in the batch makes an
+// id known.
+void refuse_unreceived(const Rows& unknown, std::span<const MessageRecord> messages,
+                       std::vector<ProviderResult<void>>& outcomes) {
+  std::set<std::string> missing;
+  for (int row = 0; row < unknown.size(); ++row) missing.insert(unknown.text(row, 0));
+  for (std::size_t index = 0; index < messages.size(); ++index) {
+    const MessageRecord& message = messages[index];
+    if (!outcomes[index]) continue;
+    if (message.must_exist && missing.contains(message.instance)) {
+      outcomes[index] = no_receiver(message.instance);
+    } else if (begins_execution(message.kind)) {
+      missing.erase(message.instance);
+    }
+  }
 }
 
 }  // namespace
@@ -127,8 +152,8 @@ ProviderResult<OrchestrationBatch> PostgresStore::fetch_orchestration_items(cons
     OrchestrationBatch batch;
     try {
       const Rows rows = pool_.run(sql::kFetchInstances, parameters, Repeat::kNever);
-      batch.now = pool_.see(rows.time(0, 2));
-      for (int row = 1; row < rows.size(); ++row) {
+      batch.now = pool_.see(rows.time(rows.size() - 1, 2));
+      for (int row = 0; row < rows.size() - 1; ++row) {
         if (!rows.is_null(row, 0)) {
           batch.items.push_back(read_item(rows, row, fetch, secret));
           continue;
@@ -258,10 +283,14 @@ std::vector<ProviderResult<void>> PostgresStore::enqueue_messages(std::span<cons
       }
     }
     if (lists.empty()) return outcomes;
+    const bool checks = !lists.checked_instances().empty();
     std::vector<Call> calls{{sql::kLockOrMake, Parameters(lists.instances(), bigints())}};
+    if (checks) calls.push_back({sql::kUnknownInstances, Parameters(lists.checked_instances())});
     lists.append_calls(calls, options_.orphan_retention);
-    static_cast<void>(pool_.run(calls, Repeat::kNever));
+    lists.append_forgetting(calls);
+    const std::vector<Rows> answers = pool_.run(calls, Repeat::kNever);
     waker_->changed(lists.topics());
+    if (checks) refuse_unreceived(answers[1], elements, outcomes);
     return outcomes;
   });
 }
@@ -273,10 +302,12 @@ ProviderResult<StartOutcome> PostgresStore::enqueue_start(const MessageRecord& s
   return guarded<StartOutcome>([&]() -> ProviderResult<StartOutcome> {
     MessageLists lists;
     lists.add(start);
-    const Rows rows = pool_.run(sql::kEnqueueStart,
-                                Parameters(start.instance, std::int64_t{static_cast<int>(policy)}, start.name,
-                                           start.execution, start.visible_at, start.body, options_.orphan_retention),
-                                Repeat::kNever);
+    const StoredLink link = stored_link(start.parent);
+    const Rows rows =
+        pool_.run(sql::kEnqueueStart,
+                  Parameters(start.instance, std::int64_t{static_cast<int>(policy)}, start.name, start.execution,
+                             start.visible_at, start.body, link.parent, link.rest, options_.orphan_retention),
+                  Repeat::kNever);
     const std::string problem = rows.text(0, 1);
     const std::string whom = rows.text(0, 2);
     if (problem == "exists") return exists_already(start.instance);

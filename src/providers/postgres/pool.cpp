@@ -3,54 +3,50 @@
 #include <algorithm>
 #include <string>
 
+#include "providers/store_errors.h"
+
 namespace perdure::postgres {
 
 namespace {
 // Conflicts are rare and short: whoever needs more tries has met something else.
 constexpr int kTries = 10;
 
-// For this transaction.
-constexpr const char* kSetFloor = "SELECT set_config('perdure.floor', ($1::bigint)::text, true)";
+constexpr const char* kReachTime = "SELECT reach_time($1::bigint)";
 }  // namespace
 
 Timestamp Pool::see(Timestamp told) noexcept {
   const std::scoped_lock guard(time_mutex_);
-  if (told >= heard_) {
-    heard_ = told;
-    heard_at_ = std::chrono::steady_clock::now();
-  }
-  // Answers overtake each other by a little.
-  if (told < latest_ - tolerance_) {
-    floor_ = latest_.time_since_epoch().count();
-    heard_ = latest_;
-    heard_at_ = std::chrono::steady_clock::now();
-  } else if (const Milliseconds::rep floor = floor_; floor != 0 && told.time_since_epoch().count() > floor) {
-    floor_ = 0;  // the clock has caught up
-  }
-  latest_ = std::max(latest_, told);
-  return latest_;
+  estimate_until_ = {};
+  return time_.report(told, clock_->steady());
 }
 
 std::optional<Timestamp> Pool::recent_now() noexcept {
   const std::scoped_lock guard(time_mutex_);
-  const auto passed = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - heard_at_);
-  if (passed >= tolerance_) return std::nullopt;
-  latest_ = std::max(latest_, heard_ + passed);
-  return latest_;
+  if (std::chrono::steady_clock::now() < estimate_until_) return time_.estimate(clock_->steady());
+  return time_.recent(clock_->steady());
 }
 
 Timestamp Pool::estimated_now() noexcept {
   const std::scoped_lock guard(time_mutex_);
-  const auto passed = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - heard_at_);
-  latest_ = std::max(latest_, heard_ + passed);
-  return latest_;
+  return time_.estimate(clock_->steady());
 }
 
-std::unique_ptr<Connection> Pool::take() {
+std::optional<Timestamp> Pool::proposed_time() noexcept {
+  const std::scoped_lock guard(time_mutex_);
+  return time_.proposal(clock_->steady());
+}
+
+void Pool::estimate_for_a_while() noexcept {
+  if (tolerance_.count() == 0) return;  // only the server knows the time that a test has set
+  const std::scoped_lock guard(time_mutex_);
+  estimate_until_ = deadline_after(options_.answer_timeout);
+}
+
+std::unique_ptr<Connection> Pool::take(Deadline deadline) {
   std::unique_ptr<Connection> connection;
   {
     std::unique_lock lock(mutex_);
-    if (!free_.wait_for(lock, options_.answer_timeout, [this] { return in_use_ < size_; })) {
+    if (!free_.wait_until(lock, deadline, [this] { return in_use_ < size_; })) {
       throw PostgresError("53300", "all " + std::to_string(size_) + " connections of this process are in use");
     }
     ++in_use_;
@@ -62,14 +58,14 @@ std::unique_ptr<Connection> Pool::take() {
   if (connection && connection->is_usable()) return connection;
   try {
     connection.reset();
-    connection = std::make_unique<Connection>(options_);
-    // It may be another server than before.
-    Timestamp latest;
+    connection = std::make_unique<Connection>(options_, deadline);
+    // It may be another server than before, whose clock is behind. Later calls must not see an earlier time.
+    std::optional<Timestamp> latest;
     {
       const std::scoped_lock guard(time_mutex_);
-      latest = latest_;
+      latest = time_.latest();
     }
-    connection->execute("SET perdure.floor TO '" + std::to_string(latest.time_since_epoch().count()) + "'");
+    if (latest) connection->run(kReachTime, Parameters(*latest), deadline);
     return connection;
   } catch (...) {
     give_up();
@@ -95,20 +91,15 @@ void Pool::give_up() {
   free_.notify_one();
 }
 
-std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat) {
+std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat, Deadline deadline) {
+  if (!home_.is_this()) throw ProviderFailure(used_by_child(home_));
   for (int tries = 1;; ++tries) {
-    std::unique_ptr<Connection> connection = take();
+    std::unique_ptr<Connection> connection = take(deadline);
     try {
       ++round_trips_;
-      std::vector<Rows> answers;
-      if (const Milliseconds::rep floor = floor_; floor == 0) {
-        answers = connection->run(calls);
-      } else {
-        std::vector<Call> with_floor{{kSetFloor, Parameters(std::int64_t{floor})}};
-        with_floor.insert(with_floor.end(), calls.begin(), calls.end());
-        answers = connection->run(with_floor);
-        answers.erase(answers.begin());
-      }
+      // In a transaction of its own: other connections that report a time wait for its end.
+      if (const auto time = proposed_time()) connection->run(kReachTime, Parameters(*time), deadline);
+      std::vector<Rows> answers = connection->run(calls, deadline);
       give_back(std::move(connection));
       return answers;
     } catch (const PostgresError& error) {
@@ -120,6 +111,7 @@ std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat) {
       }
       if (error.connection_lost() && repeat == Repeat::kNever && answer_lost_) answer_lost_();
       const bool again = error.is_conflict() || (error.connection_lost() && repeat == Repeat::kIfLost);
+      if (std::chrono::steady_clock::now() >= deadline) throw;
       if (!again || tries == kTries || (error.connection_lost() && tries > 1)) throw;
     } catch (...) {
       give_up();

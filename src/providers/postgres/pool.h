@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include <perdure/clock.h>
+#include "providers/home_process.h"
 #include "providers/postgres/connection.h"
+#include "providers/postgres/server_time.h"
 
 namespace perdure::postgres {
 
@@ -28,16 +30,24 @@ enum class Repeat : std::uint8_t {
 class Pool {
  public:
   // `tolerance`: see PostgresOptions::time_tolerance.
-  Pool(ConnectionOptions options, std::size_t size, Milliseconds tolerance)
-      : options_(std::move(options)), size_(size), tolerance_(tolerance) {}
+  Pool(ConnectionOptions options, std::size_t size, Milliseconds tolerance, std::shared_ptr<Clock> clock)
+      : options_(std::move(options)), size_(size), clock_(std::move(clock)), time_(tolerance), tolerance_(tolerance) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // In one transaction, and again if other transactions were in the way. Throws PostgresError.
-  std::vector<Rows> run(std::span<const Call> calls, Repeat repeat);
-  Rows run(const char* sql, const Parameters& parameters, Repeat repeat) {
+  // In one transaction, and again if other transactions were in the way. Throws PostgresError. Waiting for a
+  // connection, setting one up and repeating end by the deadline; without one: within answer_timeout. Making a
+  // connection may exceed it, if the server has several addresses.
+  std::vector<Rows> run(std::span<const Call> calls, Repeat repeat, Deadline deadline);
+  std::vector<Rows> run(std::span<const Call> calls, Repeat repeat) {
+    return run(calls, repeat, deadline_after(options_.answer_timeout));
+  }
+  Rows run(const char* sql, const Parameters& parameters, Repeat repeat, Deadline deadline) {
     const Call call{sql, parameters};
-    return std::move(run(std::span(&call, 1), repeat).front());
+    return std::move(run(std::span(&call, 1), repeat, deadline).front());
+  }
+  Rows run(const char* sql, const Parameters& parameters, Repeat repeat) {
+    return run(sql, parameters, repeat, deadline_after(options_.answer_timeout));
   }
 
   // Set before others run anything. Called when a connection was lost together with the answer to what is not repeated:
@@ -52,27 +62,38 @@ class Pool {
   [[nodiscard]] std::optional<Timestamp> recent_now() noexcept;
   // The same, however long ago it is.
   [[nodiscard]] Timestamp estimated_now() noexcept;
+  // The server did not tell its time. Callers of recent_now() get estimates until another call succeeds, or for
+  // answer_timeout: they may hold locks, and a silent server must not cost each of them its patience.
+  void estimate_for_a_while() noexcept;
+
+  // After fork(): leaves the connections to the process that made them. Their destructors would end its sessions.
+  void leave_connections() noexcept { static_cast<void>(new std::vector(std::move(idle_))); }
+
+  [[nodiscard]] const HomeProcess& home() const noexcept { return home_; }
+  // By the clock that measures waits.
+  [[nodiscard]] Milliseconds steady() const { return clock_->steady(); }
 
   [[nodiscard]] const ConnectionOptions& options() const noexcept { return options_; }
   // Round trips so far, for measurements.
   [[nodiscard]] std::uint64_t round_trips() const noexcept { return round_trips_; }
 
  private:
-  [[nodiscard]] std::unique_ptr<Connection> take();
+  [[nodiscard]] std::unique_ptr<Connection> take(Deadline deadline);
+  [[nodiscard]] std::optional<Timestamp> proposed_time() noexcept;
   void give_back(std::unique_ptr<Connection> connection);
   // One whose connection was lost: its place is free, and so are those of the others that nobody uses.
   void give_up();
 
+  HomeProcess home_;
   ConnectionOptions options_;
   std::size_t size_;
   std::function<void()> answer_lost_;
   std::atomic<std::uint64_t> round_trips_ = 0;
-  Milliseconds tolerance_;
+  std::shared_ptr<Clock> clock_;
   std::mutex time_mutex_;
-  Timestamp latest_{};                              // that anybody was told
-  Timestamp heard_{};                               // from the server, the latest,
-  std::chrono::steady_clock::time_point heard_at_;  // and when
-  std::atomic<Milliseconds::rep> floor_ = 0;  // that the server must be told, because its clock is behind; 0: it is not
+  ServerTime time_;
+  Milliseconds tolerance_;
+  Deadline estimate_until_{};  // the server does not tell
 
   std::mutex mutex_;
   std::condition_variable free_;

@@ -1,9 +1,11 @@
 // Connecting.
 #include "providers/postgres/postgres_store.h"
 
+#include <system_error>
 #include <utility>
 
 #include "providers/postgres/schema.h"
+#include "providers/store_errors.h"
 
 namespace perdure::postgres {
 
@@ -28,24 +30,44 @@ PostgresOptions checked(PostgresOptions options) {
   return options;
 }
 
-constexpr const char* kSession = "SELECT pg_backend_pid()";
-
-// Behind a pooler that hands a session to whoever has a transaction to do, two connections meet the same one.
-bool share_a_session(Connection& one, Connection& other) {
-  try {
-    return one.run(kSession).integer(0, 0) == other.run(kSession).integer(0, 0);
-  } catch (const PostgresError& error) {
-    if (error.state() == "42P05") return true;  // the other one has prepared this statement already
-    throw;
+// A pooler in transaction mode gives a session to each transaction. The session of this connection is then another one,
+// or the same as that of another connection. Nothing that is sent here outlives its transaction.
+//
+// Each look may miss it: which session a transaction gets depends on the other clients of the pooler. A pooler gives its
+// clients process numbers of its own, so a server that is connected directly shows at once, and a pooler is worth many
+// looks. They cost a session mode a few milliseconds, once.
+bool shares_its_session(Connection& connection, const ConnectionOptions& options) {
+  constexpr const char* kSession = "SELECT pg_backend_pid()";
+  constexpr int kLooksAtServer = 2;
+  constexpr int kLooksAtPooler = 50;
+  Connection other(options, Connection::Untouched());
+  const std::string own = connection.execute(kSession);
+  if (other.execute(kSession) == own) return true;
+  const bool is_pooler = own != std::to_string(connection.server_process());
+  const int looks = is_pooler ? kLooksAtPooler : kLooksAtServer;
+  for (int look = 0; look < looks; ++look) {
+    if (other.execute(std::string("BEGIN; ") + kSession) == own || connection.execute(kSession) != own) return true;
+    other.execute("ROLLBACK");
   }
+  return false;
 }
 
 void refuse_shared_sessions(Connection& connection, const ConnectionOptions& options) {
-  Connection other(options);
-  if (!share_a_session(connection, other)) return;
+  if (!shares_its_session(connection, options)) return;
   throw ProviderFailure({ProviderErrorKind::kUnsupported,
                          "the pooler in front of the server shares sessions between connections, but prepared "
                          "statements and wake-ups belong to one; use its session mode, or connect to the server"});
+}
+
+// Ids, names, tags and sessions are UTF-8 text. Other encodings cannot represent all of it, and SQL_ASCII checks none.
+void refuse_other_encodings(Connection& connection) {
+  const std::string encoding = connection.execute("SHOW server_encoding");
+  if (encoding == "UTF8") return;
+  throw ProviderFailure({ProviderErrorKind::kIncompatibleStore,
+                         "the database '" + connection.execute("SELECT current_database()") + "' has the encoding " +
+                             encoding +
+                             ", and Perdure stores text in UTF8; name another database in the URL, made by CREATE "
+                             "DATABASE ... ENCODING 'UTF8' TEMPLATE template0"});
 }
 
 }  // namespace
@@ -56,15 +78,18 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
              .schema = options.schema,
              .connect_timeout = options.connect_timeout,
              .answer_timeout = options.answer_timeout},
-            options.connections, options.time_tolerance) {
+            options.connections, options.time_tolerance,
+            options.clock ? options.clock : std::make_shared<SystemClock>()) {
   {
-    Connection connection(pool_.options());
+    Connection connection(pool_.options(), Connection::Untouched());
     if (connection.server_version() < kOldestServer) {
       throw ProviderFailure({ProviderErrorKind::kIncompatibleStore,
                              "the server has version " + std::to_string(connection.server_version() / 10'000) +
                                  "; PostgreSQL 13 or later is needed"});
     }
+    refuse_other_encodings(connection);
     refuse_shared_sessions(connection, pool_.options());
+    connection.set_up(options_.schema, deadline_after(options_.answer_timeout));
     migrate(connection, options_.schema, migrations());
   }
   static_cast<void>(now());  // from here on it can be estimated
@@ -75,7 +100,11 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
   pool_.when_an_answer_is_lost([this] { waker_->changed(kAllTopics); });
 }
 
-PostgresStore::~PostgresStore() = default;
+PostgresStore::~PostgresStore() {
+  if (pool_.home().is_this()) return;
+  static_cast<void>(waker_.release());  // its thread is in the other process
+  pool_.leave_connections();
+}
 
 std::int64_t PostgresStore::next_secret() {
   const std::scoped_lock guard(secrets_mutex_);
@@ -91,6 +120,8 @@ std::shared_ptr<Provider> PostgresProvider::connect(const std::string& url, cons
     return std::make_shared<postgres::PostgresStore>(url, options);
   } catch (const postgres::PostgresError& error) {
     throw ProviderFailure(postgres::as_provider_error(error));
+  } catch (const std::system_error& error) {
+    throw ProviderFailure(no_thread_to_open("PostgreSQL", error));  // not the URL, which may have a password
   }
 }
 

@@ -71,12 +71,15 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   ProviderResult<std::vector<KeyValue>> read_key_values(const std::string& instance) override;
   ProviderResult<std::optional<InstanceStats>> read_stats(const std::string& instance) override;
   [[nodiscard]] Timestamp now() override;
+  [[nodiscard]] Milliseconds steady() override { return pool_.steady(); }
 
   // ---- waits.cpp ----
   ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override;
   ProviderResult<bool> wait_for_change(const std::string& instance, const InstanceChange& change,
                                        Timestamp deadline) override;
-  void wake_waiters() noexcept override { waker_->interrupt(); }
+  void wake_waiters() noexcept override {
+    if (pool_.home().is_this()) waker_->interrupt();
+  }
 
   // ---- nodes.cpp ----
   ProviderResult<void> register_node(const NodeInfo& node) override;
@@ -96,6 +99,7 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   ProviderResult<QueueDepths> queue_depths() override;
   ProviderResult<ActivityPage> list_activities(const ActivityQuery& query) override;
   ProviderResult<StartPage> list_queued_starts(const StartQuery& query) override;
+  ProviderResult<InstanceQueue> instance_queue(const std::string& instance) override;
   ProviderResult<std::vector<KeyValue>> read_key_value_snapshot(const std::string& instance) override;
 
   // ---- deletion.cpp ----
@@ -114,6 +118,7 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   [[nodiscard]] std::uint64_t round_trips() const noexcept { return pool_.round_trips(); }
 
  private:
+  [[nodiscard]] Milliseconds end_of_wait(Timestamp deadline);
   // `look` answers ProviderResult<T>; what the server objects to becomes its error.
   template <class T, class Look>
   ProviderResult<T> guarded(const Look& look) {
@@ -121,6 +126,8 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
       return look();
     } catch (const PostgresError& error) {
       return as_provider_error(error);
+    } catch (const ProviderFailure& failure) {
+      return failure.error();
     }
   }
 
@@ -134,6 +141,8 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
     } catch (const PostgresError& error) {
       const ProviderError shown = as_provider_error(error);
       if (elements.size() == 1 || shown.retryable()) return {elements.size(), ProviderResult<T>(shown)};
+    } catch (const ProviderFailure& failure) {
+      return {elements.size(), ProviderResult<T>(failure.error())};
     }
     std::vector<ProviderResult<T>> outcomes;
     outcomes.reserve(elements.size());
@@ -157,8 +166,6 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   [[nodiscard]] ProviderResult<void> explain_lost_work(const WorkAck& ack);
   // deletion.cpp
   [[nodiscard]] ProviderResult<DeleteResult> deleted(const Rows& rows, const std::string& instance);
-  [[nodiscard]] std::vector<std::string> matching_instances(const InstanceFilter& filter, bool roots,
-                                                            std::size_t limit);
 
   PostgresOptions options_;
   Pool pool_;

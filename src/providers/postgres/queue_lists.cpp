@@ -19,8 +19,9 @@ constexpr const char* kListActivities =
     " (SELECT k.key FROM instances k WHERE k.id = $2::text)) ORDER BY a.id LIMIT $3::bigint";
 // Continuations begin an execution too, but are no starts.
 constexpr const char* kQueuedStarts =
-    "SELECT i.id, s.name FROM instances i CROSS JOIN LATERAL (SELECT m.name FROM messages m WHERE m.key = i.key"
-    " AND m.kind IN (1, 2) AND m.kind = 1 ORDER BY m.visible_at, m.id LIMIT 1) s"
+    "SELECT i.id, s.name, s.head FROM instances i CROSS JOIN LATERAL ("
+    "  SELECT m.name, substr(m.body, 1, $3::bigint::integer) AS head FROM messages m WHERE m.key = i.key"
+    "  AND m.kind IN (1, 2) AND m.kind = 1 ORDER BY m.visible_at, m.id LIMIT 1) s"
     " WHERE i.id > $1::text AND i.created_at IS NULL ORDER BY i.id LIMIT $2::bigint";
 
 }  // namespace
@@ -53,18 +54,30 @@ ProviderResult<ActivityPage> PostgresStore::list_activities(const ActivityQuery&
   });
 }
 
+ProviderResult<InstanceQueue> PostgresStore::instance_queue(const std::string& instance) {
+  constexpr const char* kInstanceQueue =
+      "SELECT i.ready_at, (SELECT count(*) FROM messages m WHERE m.key = i.key) FROM instances i WHERE i.id = $1";
+  return guarded<InstanceQueue>([&]() -> ProviderResult<InstanceQueue> {
+    const Rows rows = pool_.run(kInstanceQueue, Parameters(instance), Repeat::kIfLost);
+    if (rows.size() == 0) return InstanceQueue();
+    return InstanceQueue{.messages = rows.unsigned_integer(0, 1), .ready_at = rows.optional_time(0, 0)};
+  });
+}
+
 ProviderResult<StartPage> PostgresStore::list_queued_starts(const StartQuery& query) {
   const ProviderResult<std::string> before = id_before_page(kStarts, query.limit, query.cursor);
   if (!before) return before.error();
   return guarded<StartPage>([&]() -> ProviderResult<StartPage> {
-    const Rows rows = pool_.run(kQueuedStarts, Parameters(*before, one_more_than(query.limit)), Repeat::kIfLost);
+    const Rows rows =
+        pool_.run(kQueuedStarts, Parameters(*before, one_more_than(query.limit), std::int64_t{QueuedStart::kHeadBytes}),
+                  Repeat::kIfLost);
     StartPage page;
     for (int row = 0; row < rows.size(); ++row) {
       if (page.starts.size() == query.limit) {
         page.next = cursor_behind(kStarts, page.starts.back().instance);
         break;
       }
-      page.starts.push_back({.instance = rows.text(row, 0), .name = rows.text(row, 1)});
+      page.starts.push_back({.instance = rows.text(row, 0), .name = rows.text(row, 1), .body_head = rows.text(row, 2)});
     }
     return page;
   });

@@ -1,7 +1,11 @@
 // What clients read.
+#include <algorithm>
+
+#include "providers/lost_output.h"
 #include "providers/postgres/postgres_store.h"
 #include "providers/postgres/sql.h"
 #include "providers/postgres/versions.h"
+#include "providers/store_errors.h"
 
 namespace perdure::postgres {
 
@@ -14,8 +18,8 @@ namespace {
   " (SELECT 1 FROM key_value_changes c WHERE c.key = v.key AND c.name = v.name))"
 
 constexpr const char* kReadStatus =
-    "SELECT i.created_at IS NOT NULL, i.name, i.version, i.execution, i.status, e.output, s.value, s.version"
-    " FROM instances i LEFT JOIN executions e ON e.key = i.key AND e.execution = i.execution"
+    "SELECT i.created_at IS NOT NULL, i.name, i.version, i.execution, i.status, e.output, s.value, s.version,"
+    " e.key IS NULL FROM instances i LEFT JOIN executions e ON e.key = i.key AND e.execution = i.execution"
     " LEFT JOIN custom_statuses s ON s.key = i.key"
     " WHERE i.id = $1::text AND (i.created_at IS NOT NULL OR EXISTS"
     " (SELECT 1 FROM messages m WHERE m.key = i.key AND m.kind IN (1, 2)))";
@@ -55,6 +59,10 @@ ProviderResult<std::optional<InstanceStatus>> PostgresStore::read_status(const s
     status.output = rows.optional_text(0, 5);
     status.custom_status = rows.optional_text(0, 6);
     status.custom_status_version = rows.unsigned_integer(0, 7);
+    if (rows.boolean(0, 8) && ends_instance(status.status)) {  // the row of the execution is lost
+      const auto history = read_history(instance, status.execution_id, 0);
+      if (history) status.output = output_in_history(*history);
+    }
     return Status(std::move(status));
   });
 }
@@ -105,11 +113,16 @@ ProviderResult<std::optional<InstanceStats>> PostgresStore::read_stats(const std
 }
 
 // Nobody who asks for the time can do anything about a server that is away.
+// The runtime asks with its locks held.
 Timestamp PostgresStore::now() {
+  constexpr Milliseconds kLongest{1'000};
+  if (!pool_.home().is_this()) throw ProviderFailure(used_by_child(pool_.home()));
   if (const std::optional<Timestamp> recent = pool_.recent_now()) return *recent;
   try {
-    return pool_.see(pool_.run(sql::kNow, Parameters(), Repeat::kIfLost).time(0, 0));
+    const Deadline deadline = deadline_after(std::min(options_.answer_timeout, kLongest));
+    return pool_.see(pool_.run(sql::kNow, Parameters(), Repeat::kIfLost, deadline).time(0, 0));
   } catch (const PostgresError&) {
+    pool_.estimate_for_a_while();
     return pool_.estimated_now();
   }
 }

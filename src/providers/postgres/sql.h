@@ -10,11 +10,26 @@ inline constexpr const char* kLockOrMake = "SELECT lock_or_make_instances($1::te
 
 // In their order. The rows of their instances are there, and locked.
 inline constexpr const char* kInsertMessages =
-    "INSERT INTO messages(key, kind, execution, name, visible_at, body)"
-    " SELECT i.key, m.kind, m.execution, m.name, coalesce(m.visible_at, now_ms()), m.body"
-    " FROM unnest($1::text[], $2::smallint[], $3::bigint[], $4::text[], $5::bigint[], $6::bytea[]) WITH ORDINALITY"
-    " m(target, kind, execution, name, visible_at, body, place)"
+    "INSERT INTO messages(key, kind, execution, name, visible_at, body, parent, parent_link)"
+    " SELECT i.key, m.kind, m.execution, m.name, coalesce(m.visible_at, c.moment), m.body, m.parent, m.parent_link"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN unnest($1::text[], $2::smallint[], $3::bigint[],"
+    " $4::text[], $5::bigint[], $6::bytea[], $7::text[], $8::text[]) WITH ORDINALITY"
+    " m(target, kind, execution, name, visible_at, body, parent, parent_link, place)"
     " JOIN instances i ON i.id = m.target ORDER BY m.place";
+
+// The same, but a message with must_exist is discarded if there is neither an instance nor a queued start.
+inline constexpr const char* kInsertCheckedMessages =
+    "INSERT INTO messages(key, kind, execution, name, visible_at, body, parent, parent_link)"
+    " SELECT i.key, m.kind, m.execution, m.name, coalesce(m.visible_at, c.moment), m.body, m.parent, m.parent_link"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN unnest($1::text[], $2::smallint[], $3::bigint[],"
+    " $4::text[], $5::bigint[], $6::bytea[], $7::text[], $8::text[], $9::boolean[]) WITH ORDINALITY"
+    " m(target, kind, execution, name, visible_at, body, parent, parent_link, must_exist, place)"
+    " JOIN instances i ON i.id = m.target WHERE NOT m.must_exist OR is_known(i.key) ORDER BY m.place";
+// Which of these ids have neither an instance nor a queued start. Their rows exist and are locked.
+inline constexpr const char* kUnknownInstances =
+    "SELECT i.id FROM unnest($1::text[]) u(id) JOIN instances i ON i.id = u.id WHERE NOT is_known(i.key)";
+inline constexpr const char* kForgetEmptyById =
+    "SELECT forget_empty(ARRAY(SELECT i.key FROM unnest($1::text[]) u(id) JOIN instances i ON i.id = u.id))";
 
 // Schedules instances that got messages.
 inline constexpr const char* kNoteMessages = "SELECT note_messages($1::text[], $2::boolean[], $3::bigint)";
@@ -27,7 +42,8 @@ inline constexpr const char* kAbandonInstances =
 inline constexpr const char* kRenewInstances =
     "SELECT * FROM renew_instances($1::bigint[], $2::bigint[], $3::bigint, $4::bigint)";
 inline constexpr const char* kEnqueueStart =
-    "SELECT * FROM enqueue_start($1::text, $2::bigint, $3::text, $4::bigint, $5::bigint, $6::bytea, $7::bigint)";
+    "SELECT * FROM enqueue_start($1::text, $2::bigint, $3::text, $4::bigint, $5::bigint, $6::bytea, $7::text,"
+    " $8::text, $9::bigint)";
 
 // ---- Commits ----
 
@@ -53,8 +69,7 @@ inline constexpr const char* kAdvanceTurns =
     "  $4::bigint[], $5::bigint[], $6::bigint[], $7::text[], $8::bigint[], $9::text[])"
     "  t(key, secret, commit_id, execution, first_event, last_event, scheduler, keep, owner)"
     " JOIN instances seen ON seen.key = t.key"
-    " LEFT JOIN LATERAL ("
-    "  SELECT q.visible_at AS due FROM messages q WHERE q.key = t.key ORDER BY q.visible_at LIMIT 1) m ON true"
+    " CROSS JOIN LATERAL messages_due(t.key, seen.status) m"
     " WHERE i.key = t.key AND i.xmin = seen.xmin AND i.token = t.secret AND i.locked_until > c.moment"
     " AND i.commit_id <> t.commit_id AND i.created_at IS NOT NULL AND i.execution = t.execution"
     " AND (t.scheduler IS NULL OR t.scheduler = i.id) AND (t.first_event = 0 OR t.first_event = i.last_event + 1)"
@@ -67,8 +82,9 @@ inline constexpr const char* kAdvanceTurns =
 // Removes activities whose completion a turn has consumed, and fails unless each of them is locked with its secret for
 // the first time.
 inline constexpr const char* kFinishWork =
-    "WITH gone AS (DELETE FROM activities a USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) d(id, secret, key)"
-    " WHERE a.id = d.id AND a.token = d.secret AND a.key = d.key AND a.ready_at > now_ms() AND a.attempts = 1"
+    "WITH gone AS (DELETE FROM activities a USING (SELECT now_ms() AS moment OFFSET 0) c,"
+    " unnest($1::bigint[], $2::bigint[], $3::bigint[]) d(id, secret, key)"
+    " WHERE a.id = d.id AND a.token = d.secret AND a.key = d.key AND a.ready_at > c.moment AND a.attempts = 1"
     " RETURNING a.session)"
     " SELECT CASE WHEN count(*) <> cardinality($1) THEN refuse('PD002', 'a completed activity is not ours any more')"
     " WHEN count(g.session) > 0 THEN use_sessions(array_agg(g.session)) END FROM gone g";
@@ -76,9 +92,9 @@ inline constexpr const char* kConsumeMessages =
     "DELETE FROM messages m USING unnest($1::bigint[], $2::bigint[]) c(id, key) WHERE m.id = c.id AND m.key = c.key";
 inline constexpr const char* kBeginExecutions =
     "INSERT INTO executions AS e (key, execution, pin, carry_forward, started_at)"
-    " SELECT t.key, t.execution, coalesce(t.pin, CASE WHEN t.execution = i.execution THEN i.pin END), t.carry, now_ms()"
-    " FROM unnest($1::bigint[], $2::bigint[], $3::boolean[], $4::text[], $5::bigint[])"
-    " t(key, execution, started, pin, carry) JOIN instances i ON i.key = t.key"
+    " SELECT t.key, t.execution, coalesce(t.pin, CASE WHEN t.execution = i.execution THEN i.pin END), t.carry, c.moment"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN unnest($1::bigint[], $2::bigint[], $3::boolean[],"
+    " $4::text[], $5::bigint[]) t(key, execution, started, pin, carry) JOIN instances i ON i.key = t.key"
     " WHERE t.started OR t.execution > i.execution"
     " ON CONFLICT (key, execution) DO UPDATE SET pin = coalesce(excluded.pin, e.pin),"
     " carry_forward = excluded.carry_forward";
@@ -92,13 +108,15 @@ inline constexpr const char* kChangeCustomStatuses =
 inline constexpr const char* kClearValues = "SELECT clear_values($1::bigint[])";
 inline constexpr const char* kChangeValues =
     "INSERT INTO key_value_changes(key, name, value, updated_at)"
-    " SELECT t.key, t.name, t.value, coalesce(t.updated_at, now_ms())"
-    " FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[]) t(key, name, value, updated_at)"
+    " SELECT t.key, t.name, t.value, coalesce(t.updated_at, c.moment)"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN"
+    " unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[]) t(key, name, value, updated_at)"
     " ON CONFLICT (key, name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at";
 inline constexpr const char* kEndExecutions =
     "UPDATE executions e SET status = t.status, output = CASE WHEN t.status <> 0 THEN t.output END,"
-    " completed_at = CASE WHEN t.status <> 0 THEN now_ms() END"
-    " FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bytea[]) t(key, execution, status, output)"
+    " completed_at = CASE WHEN t.status <> 0 THEN c.moment END"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN"
+    " unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bytea[]) t(key, execution, status, output)"
     " WHERE e.key = t.key AND e.execution = t.execution";
 inline constexpr const char* kKeepValues = "SELECT keep_values($1::bigint[])";
 inline constexpr const char* kRefuseQueued = "SELECT refuse_queued($1::bigint[], $2::bigint[], $3::bigint[])";
@@ -149,32 +167,35 @@ inline constexpr const char* kUpdateTurns =
     "  i.name) END,"
     " version = CASE WHEN t.started THEN t.version ELSE i.version END,"
     " parent = CASE WHEN t.started THEN coalesce(i.parent, t.parent) ELSE i.parent END,"
+    " parent_link = CASE WHEN t.started AND i.parent IS NULL THEN t.parent_link ELSE i.parent_link END,"
     " pin = coalesce(t.pin, CASE WHEN t.execution = i.execution THEN i.pin END),"
-    " created_at = CASE WHEN t.started THEN coalesce(i.created_at, now_ms()) ELSE i.created_at END,"
+    " created_at = CASE WHEN t.started THEN coalesce(i.created_at, c.moment) ELSE i.created_at END,"
     " incarnation = CASE WHEN t.started AND i.created_at IS NULL THEN t.commit_id ELSE i.incarnation END,"
     " status = coalesce(t.status, CASE WHEN t.execution = i.execution THEN i.status ELSE 0 END),"
-    " completed_at = CASE WHEN t.status <> 0 THEN now_ms()"
+    " completed_at = CASE WHEN t.status <> 0 THEN c.moment"
     "  WHEN t.status IS NULL AND t.execution = i.execution THEN i.completed_at END,"
     " execution = t.execution,"
     " last_event = CASE WHEN t.last_event > 0 THEN t.last_event WHEN t.execution = i.execution THEN i.last_event"
     "  ELSE 0 END,"
     " commit_id = t.commit_id,"
-    " updated_at = CASE WHEN t.started OR i.created_at IS NOT NULL THEN now_ms() ELSE i.updated_at END,"
+    " updated_at = CASE WHEN t.started OR i.created_at IS NOT NULL THEN c.moment ELSE i.updated_at END,"
     " attempts = 0, not_before = NULL,"
     " token = CASE WHEN t.keep IS NOT NULL THEN i.token END, holder = t.owner,"
     " locked_until = CASE WHEN t.keep IS NULL THEN NULL"
-    "  WHEN i.locked_until - now_ms() < t.keep / 2 THEN later(now_ms(), t.keep) ELSE i.locked_until END,"
+    "  WHEN i.locked_until - c.moment < t.keep / 2 THEN later(c.moment, t.keep) ELSE i.locked_until END,"
     " (ready_at, held_ready_at, sweep_at) = (SELECT s.ready_at, s.held_ready_at, s.sweep_at FROM schedule_of("
-    "  i.key, t.started OR i.created_at IS NOT NULL, NULL,"
+    "  i.key, t.started OR i.created_at IS NOT NULL,"
+    "  coalesce(t.status, CASE WHEN t.execution = i.execution THEN i.status ELSE 0::smallint END), NULL,"
     "  CASE WHEN t.keep IS NULL THEN NULL"
-    "   WHEN i.locked_until - now_ms() < t.keep / 2 THEN later(now_ms(), t.keep) ELSE i.locked_until END,"
+    "   WHEN i.locked_until - c.moment < t.keep / 2 THEN later(c.moment, t.keep) ELSE i.locked_until END,"
     "  t.owner, $13::bigint) s)"
-    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::smallint[],"
-    " $8::boolean[], $9::text[], $10::text[], $11::text[], $12::text[])"
-    " t(key, commit_id, execution, last_event, keep, owner, status, started, name, version, parent, pin)"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[],"
+    " $4::bigint[], $5::bigint[], $6::text[], $7::smallint[], $8::boolean[], $9::text[], $10::text[], $11::text[],"
+    " $12::text[], $14::text[])"
+    " t(key, commit_id, execution, last_event, keep, owner, status, started, name, version, parent, pin, parent_link)"
     " WHERE i.key = t.key"
     " RETURNING i.key, i.locked_until,"
-    " coalesce(CASE WHEN i.holder IS NULL THEN i.ready_at ELSE i.held_ready_at END <= now_ms(), false), now_ms(),"
+    " coalesce(CASE WHEN i.holder IS NULL THEN i.ready_at ELSE i.held_ready_at END <= c.moment, false), c.moment,"
     " coalesce(i.ready_at, i.held_ready_at) IS NOT NULL";
 inline constexpr const char* kForgetEmpty = "SELECT forget_empty($1::bigint[])";
 // What a commit that was refused met.
@@ -191,29 +212,35 @@ inline constexpr const char* kRemoveWork = "SELECT remove_work($1::bigint[], $2:
 inline constexpr const char* kEnqueueActivity =
     "INSERT INTO activities(key, execution, activity_id, name, lane, session, ready_at, scheduled_at, expires_at,"
     " start_to_close, schedule_to_start, heartbeat, body)"
-    " SELECT i.key, $2::bigint, $3::bigint, $4::text, $5::text, $6::text, coalesce($7::bigint, now_ms()), now_ms(),"
-    " later(now_ms(), $9::bigint), $8::bigint, $9::bigint, $10::bigint, $11::bytea FROM instances i WHERE i.id = "
-    "$1::text";
+    " SELECT i.key, $2::bigint, $3::bigint, $4::text, $5::text, $6::text, coalesce($7::bigint, c.moment), c.moment,"
+    " later(c.moment, $9::bigint), $8::bigint, $9::bigint, $10::bigint, $11::bytea"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN instances i WHERE i.id = $1::text";
 inline constexpr const char* kRescheduleById =
     "SELECT reschedule(array_agg(i.key), $2::bigint) FROM unnest($1::text[]) t(id) JOIN instances i ON i.id = t.id";
 inline constexpr const char* kLookAtWork =
     "SELECT i.id, a.activity_id FROM activities a JOIN instances i ON i.key = a.key"
     " WHERE a.id = $1::bigint AND a.token = $2::bigint AND a.ready_at > now_ms()";
 inline constexpr const char* kAbandonWork =
-    "UPDATE activities a SET token = NULL, ready_at = later(now_ms(), w.delay),"
+    "UPDATE activities a SET token = NULL, ready_at = later(c.moment, w.delay),"
     " attempts = CASE WHEN w.ignore_attempt THEN greatest(a.attempts - 1, 0) ELSE a.attempts END,"
-    " expires_at = CASE WHEN w.ignore_attempt AND a.attempts <= 1 OR a.attempts = 0"
+    " expires_at = CASE WHEN NOT w.has_begun AND (w.ignore_attempt AND a.attempts <= 1 OR a.attempts = 0)"
     "  THEN later(a.scheduled_at, a.schedule_to_start) ELSE a.expires_at END"
-    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[]) w(id, secret, delay, ignore_attempt)"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN"
+    " unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[], $5::boolean[])"
+    " w(id, secret, delay, ignore_attempt, has_begun)"
     " WHERE a.id = w.id AND a.token = w.secret";
 inline constexpr const char* kRenewWork =
     "SELECT * FROM renew_work($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])";
 inline constexpr const char* kRenewSessions =
-    "WITH renewed AS (UPDATE sessions s SET locked_until = later(now_ms(), $2::bigint)"
-    " WHERE s.owner = ANY($1::text[]) AND s.locked_until > now_ms() AND s.last_use > now_ms() - $3::bigint RETURNING 1)"
-    " SELECT count(*) FROM renewed";
+    "WITH tended AS (UPDATE sessions s SET locked_until ="
+    " CASE WHEN s.last_use > c.moment - $3::bigint THEN later(c.moment, $2::bigint) ELSE c.moment END"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c"
+    " WHERE s.owner = ANY($1::text[]) AND s.locked_until > c.moment"
+    " RETURNING s.last_use > c.moment - $3::bigint AS used)"
+    " SELECT count(*) FILTER (WHERE t.used) FROM tended t";
 inline constexpr const char* kCleanUpSessions =
-    "WITH gone AS (DELETE FROM sessions s WHERE s.locked_until <= now_ms() AND NOT EXISTS"
+    "WITH gone AS (DELETE FROM sessions s USING (SELECT now_ms() AS moment OFFSET 0) c"
+    " WHERE s.locked_until <= c.moment AND NOT EXISTS"
     " (SELECT 1 FROM activities a WHERE a.session = s.session) RETURNING 1) SELECT count(*) FROM gone";
 
 // ---- Waiting ----

@@ -5,6 +5,7 @@
 #include "providers/postgres/postgres_store.h"
 #include "providers/postgres/sql.h"
 #include "providers/postgres/versions.h"
+#include "providers/store_errors.h"
 
 namespace perdure::postgres {
 
@@ -40,7 +41,22 @@ Milliseconds between(Timestamp from, Timestamp to) {
 
 }  // namespace
 
+// The steady time at which a wait ends that begins now.
+Milliseconds PostgresStore::end_of_wait(Timestamp deadline) {
+  constexpr int kTries = 3;  // to read both at one moment
+  Milliseconds here{0};
+  Milliseconds left{0};
+  for (int tries = 0; tries < kTries; ++tries) {
+    here = pool_.steady();
+    left = between(now(), deadline);
+    if (pool_.steady() == here) break;
+  }
+  return left > Milliseconds::max() - here ? Milliseconds::max() : here + left;
+}
+
 ProviderResult<bool> PostgresStore::wait_for_work(const WorkWait& wait, Timestamp deadline) {
+  if (!pool_.home().is_this()) return used_by_child(pool_.home());
+  const Milliseconds end = end_of_wait(deadline);
   std::vector<Call> calls;
   const bool instances = wait.orchestrations && wait.orchestrations->limit > 0;
   const bool activities = wait.activities && wait.activities->limit > 0;
@@ -55,7 +71,7 @@ ProviderResult<bool> PostgresStore::wait_for_work(const WorkWait& wait, Timestam
         try {
           for (const Rows& rows : pool_.run(calls, Repeat::kIfLost)) {
             const Timestamp now = pool_.see(rows.time(0, 0));
-            look.until_deadline = between(now, deadline);
+            look.until_deadline = end - pool_.steady();
             if (!instances && !activities) continue;
             look.satisfied = look.satisfied || rows.boolean(0, 1);
             if (const std::optional<Timestamp> again = rows.optional_time(0, 2)) {
@@ -76,13 +92,16 @@ ProviderResult<bool> PostgresStore::wait_for_work(const WorkWait& wait, Timestam
 
 ProviderResult<bool> PostgresStore::wait_for_change(const std::string& instance, const InstanceChange& change,
                                                     Timestamp deadline) {
+  if (!pool_.home().is_this()) return used_by_child(pool_.home());
+  const Milliseconds end = end_of_wait(deadline);
   const Parameters parameters(instance, change.ended, change.custom_status_after, change.key_value);
   std::optional<PostgresError> error;
   const bool found = waker_->wait({.groups = change_group(instance)}, [&] {
     Waker::Look look;
     try {
       const Rows rows = pool_.run(sql::kHasChanged, parameters, Repeat::kIfLost);
-      look.until_deadline = between(pool_.see(rows.time(0, 0)), deadline);
+      static_cast<void>(pool_.see(rows.time(0, 0)));
+      look.until_deadline = end - pool_.steady();
       look.satisfied = rows.boolean(0, 1);
     } catch (const PostgresError& failure) {
       error = failure;

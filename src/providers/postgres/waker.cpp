@@ -18,6 +18,9 @@ namespace perdure::postgres {
 
 namespace {
 
+// How long the last message to others may take when the store is closed.
+constexpr Milliseconds kFarewell{2'000};
+
 // How often the thread polls before an announcement would end.
 constexpr int kPollsPerAnnouncement = 3;
 
@@ -60,6 +63,32 @@ std::string channel_of(const std::string& schema) {
   return "perdure:" + schema;
 }
 
+// The right to announce waiters. It is not obtained if others have it until the deadline. (Not a std::timed_mutex: the
+// thread sanitizer does not see its locks.)
+class Waker::Announcing {
+ public:
+  Announcing(Waker& waker, Deadline deadline) : waker_(waker) {
+    std::unique_lock lock(waker_.mutex_);
+    begun_ = waker_.announcing_ended_.wait_until(lock, deadline, [this] { return !waker_.announcing_; });
+    if (begun_) waker_.announcing_ = true;
+  }
+  Announcing(const Announcing&) = delete;
+  Announcing& operator=(const Announcing&) = delete;
+  ~Announcing() {
+    if (!begun_) return;
+    {
+      const std::scoped_lock guard(waker_.mutex_);
+      waker_.announcing_ = false;
+    }
+    waker_.announcing_ended_.notify_one();
+  }
+  [[nodiscard]] bool begun() const noexcept { return begun_; }
+
+ private:
+  Waker& waker_;
+  bool begun_ = false;
+};
+
 Waker::Waker(Pool& pool, Options options)
     : pool_(pool), options_(std::move(options)), id_(random_id()), channel_(channel_of(pool.options().schema)) {
   if (::pipe2(pipe_.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
@@ -87,9 +116,14 @@ Waker::~Waker() {
 }
 
 std::unique_ptr<Connection> Waker::listen(const Pool& pool) {
-  auto connection = std::make_unique<Connection>(pool.options());
-  connection->execute("LISTEN " + connection->quoted_name(channel_of(pool.options().schema)));
+  const Deadline deadline = deadline_after(pool.options().connect_timeout + pool.options().answer_timeout);
+  auto connection = std::make_unique<Connection>(pool.options(), deadline);
+  connection->execute("LISTEN " + connection->quoted_name(channel_of(pool.options().schema)), deadline);
   return connection;
+}
+
+Deadline Waker::call_deadline() const {
+  return deadline_after(pool_.options().answer_timeout);
 }
 
 // ---- For those who wait ----
@@ -192,7 +226,9 @@ Parameters Waker::announcement(const Topics& wanted) const {
 
 // In a transaction of its own that is over before anybody looks: who commits behind it sees it.
 void Waker::announce(const Topics& wanted) {
-  const std::scoped_lock one_at_a_time(announcing_);
+  const Deadline deadline = call_deadline();
+  const Announcing announcing(*this, deadline);
+  if (!announcing.begun()) return;  // the server does not respond, as the look will show
   Topics all;
   {
     const std::scoped_lock guard(mutex_);
@@ -202,7 +238,7 @@ void Waker::announce(const Topics& wanted) {
   }
   const Time at = std::chrono::steady_clock::now();
   try {
-    static_cast<void>(pool_.run(sql::kAnnounceWaiter, announcement(all), Repeat::kIfLost));
+    static_cast<void>(pool_.run(sql::kAnnounceWaiter, announcement(all), Repeat::kIfLost, deadline));
     announced(all, at);
   } catch (const PostgresError& error) {
     // Whoever waits looks next, and is told.
@@ -262,7 +298,7 @@ void Waker::serve(Connection& connection) {
   Time next_poll = std::chrono::steady_clock::now() + options_.poll_interval;
   for (;;) {
     const bool last = is_stopping();  // asked first: others are told of all that was committed before
-    tell_others(connection);
+    tell_others(connection, last ? std::min(call_deadline(), deadline_after(kFarewell)) : call_deadline());
     if (last) return;
     if (std::chrono::steady_clock::now() >= next_poll) {
       poll_store(connection);
@@ -289,7 +325,7 @@ void Waker::sleep_until(Time time, int server_socket) {
   }
 }
 
-void Waker::tell_others(Connection& connection) {
+void Waker::tell_others(Connection& connection, Deadline deadline) {
   Topics topics;
   {
     const std::scoped_lock guard(mutex_);
@@ -297,7 +333,8 @@ void Waker::tell_others(Connection& connection) {
   }
   if (!topics.any()) return;
   try {
-    connection.run(sql::kWakeWaiters, Parameters(id_, channel_, topics.instances, topics.activities, topics.groups));
+    connection.run(sql::kWakeWaiters, Parameters(id_, channel_, topics.instances, topics.activities, topics.groups),
+                   deadline);
   } catch (const PostgresError&) {
     const std::scoped_lock guard(mutex_);
     to_tell_ |= topics;  // others may still hear, once we can speak again
@@ -320,7 +357,8 @@ void Waker::hear(Connection& connection) {
 }
 
 void Waker::poll_store(Connection& connection) {
-  const std::scoped_lock one_at_a_time(announcing_);
+  const Announcing announcing(*this, call_deadline());
+  if (!announcing.begun()) throw PostgresError("", "the server did not respond in time");
   Topics wanted;
   {
     const std::scoped_lock guard(mutex_);

@@ -82,6 +82,8 @@ class Waker {
  private:
   using Time = std::chrono::steady_clock::time_point;
 
+  class Announcing;
+
   struct Waiters {
     std::size_t instances = 0;
     std::size_t activities = 0;
@@ -89,6 +91,7 @@ class Waker {
   };
 
   [[nodiscard]] static std::unique_ptr<Connection> listen(const Pool& pool);
+  [[nodiscard]] Deadline call_deadline() const;
   void count_waiter(const Topics& wanted, int by) noexcept;
   [[nodiscard]] Topics wanted_now() const noexcept;
   [[nodiscard]] std::uint64_t changes_seen(const Topics& wanted) const noexcept;
@@ -105,7 +108,7 @@ class Waker {
   void serve(Connection& connection);
   [[nodiscard]] bool is_stopping();
   void sleep_until(Time time, int server_socket);
-  void tell_others(Connection& connection);
+  void tell_others(Connection& connection, Deadline deadline);
   void hear(Connection& connection);
   void poll_store(Connection& connection);
   void rouse() noexcept;
@@ -116,7 +119,6 @@ class Waker {
   std::string channel_;
   std::array<int, 2> pipe_{-1, -1};  // wakes the thread
 
-  std::mutex announcing_;  // one announcement at a time, before mutex_: the last one written knows of all waiters
   std::mutex mutex_;
   std::condition_variable changed_;
   Waiters waiters_;
@@ -124,6 +126,8 @@ class Waker {
   std::uint64_t activity_changes_ = 0;
   std::array<std::uint64_t, 64> group_changes_{};
   std::uint64_t interrupts_ = 0;
+  bool announcing_ = false;  // one announcement at a time: the last one written knows of all waiters
+  std::condition_variable announcing_ended_;
   Topics announced_;
   Time announced_until_{};
   Topics to_tell_;

@@ -140,11 +140,12 @@ std::vector<ProviderResult<void>> PostgresStore::ack_work_items(std::span<const 
     if (!all_valid) throw PostgresError(std::string(kWorkLost), "a completion is none");
     std::vector<Call> calls{{sql::kRemoveWork, Parameters(ids, secrets, completed)}};
     if (!completions.empty()) completions.append_calls(calls, options_.orphan_retention);
+    completions.append_forgetting(calls);
     static_cast<void>(pool_.run(calls, Repeat::kNever));
     for (const std::size_t index : sent) outcomes[index] = ProviderResult<void>();
     waker_->changed(completions.topics());
   } catch (const PostgresError& error) {
-    const bool one_is_wrong = error.state() == kWorkLost || error.state().starts_with("22");
+    const bool one_is_wrong = error.state() == kWorkLost || as_provider_error(error).data_error();
     if (one_is_wrong && acks.size() > 1) return one_by_one();
     if (error.state() == kWorkLost) {
       outcomes.front() = explain_lost_work(acks.front());
@@ -173,6 +174,7 @@ std::vector<ProviderResult<void>> PostgresStore::abandon_work_items(std::span<co
     List secrets = bigints();
     List delays = bigints();
     List ignore_attempts = booleans();
+    List have_begun = booleans();
     for (const Abandon& abandon : elements) {
       const std::optional<LockName> lock = read_token(abandon.token, 'a');
       if (!lock) continue;
@@ -180,8 +182,10 @@ std::vector<ProviderResult<void>> PostgresStore::abandon_work_items(std::span<co
       secrets.add(lock->secret);
       delays.add(abandon.delay);
       ignore_attempts.add(abandon.ignore_attempt);
+      have_begun.add(abandon.has_begun);
     }
-    static_cast<void>(pool_.run(sql::kAbandonWork, Parameters(ids, secrets, delays, ignore_attempts), Repeat::kNever));
+    static_cast<void>(
+        pool_.run(sql::kAbandonWork, Parameters(ids, secrets, delays, ignore_attempts, have_begun), Repeat::kNever));
     waker_->changed({.activities = true});
     return std::vector<ProviderResult<void>>(elements.size());
   });

@@ -83,16 +83,43 @@ ProviderResult<InstancePage> list_instances(Connection& connection, const Instan
   return page;
 }
 
-std::vector<std::string> matching_instances(Connection& connection, const InstanceFilter& filter, bool roots,
-                                            std::size_t limit) {
+std::vector<std::string> matching_roots(Connection& connection, const InstanceFilter& filter) {
   std::vector<std::string> ids;
   Query rows = connection.query(kInfoByAge);
-  while (ids.size() < limit && rows.step()) {
-    const InstanceInfo info = read_info(rows);
-    if ((roots && info.parent) || !matches(filter, info)) continue;
-    ids.push_back(info.id);
+  while (rows.step()) {
+    InstanceInfo info = read_info(rows);
+    if (!info.parent && matches(filter, info)) ids.push_back(std::move(info.id));
   }
   return ids;
+}
+
+std::vector<PruneCandidate> prune_candidates(Connection& connection, const InstanceFilter& filter,
+                                             const PruneOptions& options) {
+  std::vector<PruneCandidate> candidates;
+  Query rows = connection.query(kInfoByAge);
+  while (rows.step()) {
+    InstanceInfo info = read_info(rows);
+    if (!matches(filter, info)) continue;
+    const bool has_old =
+        info.execution_id > kFirstExecutionId && connection
+                                                     .query(sql::kOldExecutions, rows.integer(0), info.execution_id,
+                                                            options.completed_before, std::uint64_t{options.keep_last})
+                                                     .step();
+    candidates.push_back({.instance = std::move(info.id), .has_old_executions = has_old});
+  }
+  return candidates;
+}
+
+bool is_matching(Connection& connection, const InstanceFilter& filter, const std::string& instance) {
+  Query query = connection.query(kInfoById, instance);
+  return query.step() && matches(filter, read_info(query));
+}
+
+bool is_matching_root(Connection& connection, const InstanceFilter& filter, const std::string& instance) {
+  Query query = connection.query(kInfoById, instance);
+  if (!query.step()) return false;
+  const InstanceInfo info = read_info(query);
+  return !info.parent && matches(filter, info);
 }
 
 std::vector<ExecutionId> list_executions(Connection& connection, const std::string& instance) {

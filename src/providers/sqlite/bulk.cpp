@@ -1,26 +1,50 @@
 // What is done to many rows.
 #include "providers/bulk.h"
 
-#include <limits>
+#include <optional>
 
 #include "providers/sqlite/sqlite_store.h"
 
 namespace perdure::sqlite {
 
+namespace {
+
+// The result of an operation for an instance that it was applied to.
+template <class T>
+ProviderResult<std::optional<T>> done(const ProviderResult<T>& result) {
+  if (!result) return result.error();
+  return std::optional<T>(*result);
+}
+
+}  // namespace
+
 ProviderResult<DeleteResult> SqliteStore::delete_matching(const InstanceFilter& filter, std::size_t limit) {
-  const ProviderResult<std::vector<std::string>> roots = read<std::vector<std::string>>([&](Connection& connection) {
-    return matching_instances(connection, filter, true, std::numeric_limits<std::size_t>::max());
-  });
+  const ProviderResult<std::vector<std::string>> roots =
+      read<std::vector<std::string>>([&](Connection& connection) { return matching_roots(connection, filter); });
   if (!roots) return roots.error();
-  return delete_each(*this, *roots, limit);
+  return delete_each(*roots, limit, [&](const std::string& root) {
+    return change<std::optional<DeleteResult>>(kDurable,
+                                               [&](Store& store) -> ProviderResult<std::optional<DeleteResult>> {
+                                                 if (!is_matching_root(store.connection(), filter, root))
+                                                   return std::optional<DeleteResult>();
+                                                 return done(store.delete_instance(root, false));
+                                               });
+  });
 }
 
 ProviderResult<PruneResult> SqliteStore::prune_matching(const InstanceFilter& filter, const PruneOptions& options,
                                                         std::size_t limit) {
-  const ProviderResult<std::vector<std::string>> instances = read<std::vector<std::string>>(
-      [&](Connection& connection) { return matching_instances(connection, filter, false, limit); });
-  if (!instances) return instances.error();
-  return prune_each(*this, *instances, options);
+  const ProviderResult<std::vector<PruneCandidate>> candidates = read<std::vector<PruneCandidate>>(
+      [&](Connection& connection) { return prune_candidates(connection, filter, options); });
+  if (!candidates) return candidates.error();
+  return prune_each(*candidates, limit, [&](const std::string& instance) {
+    return change<std::optional<PruneResult>>(kDurable,
+                                              [&](Store& store) -> ProviderResult<std::optional<PruneResult>> {
+                                                if (!is_matching(store.connection(), filter, instance))
+                                                  return std::optional<PruneResult>();
+                                                return done(store.prune(instance, options));
+                                              });
+  });
 }
 
 void SqliteStore::damage_history(const std::string& instance) {

@@ -121,7 +121,7 @@ void Store::begin_execution(const TurnCommit& commit, InstanceRow& row) {
     const StartedMetadata& started = *commit.started;
     row.identity.name = started.name;
     row.identity.version = version_text(started.version);
-    if (!row.identity.parent) row.identity.parent = started.parent;
+    if (!row.identity.parent.parent) row.identity.parent = stored_link(started.parent);
     if (started.pinned_version) row.identity.pin = version_text(started.pinned_version);
     if (is_new_instance) {
       row.identity.created_at = now_;
@@ -175,13 +175,16 @@ void Store::change_key_values(const TurnCommit& commit, const InstanceRow& row) 
 void Store::send_messages(const TurnCommit& commit, InstanceRow& row) {
   for (const MessageRecord& message : commit.messages) {
     if (message.instance == row.id) {
-      insert_message(row, message);  // the row is still ours: it is stored once, at the end
+      // The row is still ours: it is stored once, at the end.
+      if (!(message.must_exist && row.is_orphan())) insert_message(row, message);
       continue;
     }
-    InstanceRow other = find_or_insert(message.instance);
-    const InstanceRow before = other;
-    insert_message(other, message);
-    finish(other, before);
+    std::optional<InstanceRow> other = find_instance(connection_, message.instance);
+    if (message.must_exist && (!other || other->is_orphan())) continue;
+    if (!other) other = insert_instance(connection_, message.instance);
+    const InstanceRow before = *other;
+    insert_message(*other, message);
+    finish(*other, before);
   }
 }
 

@@ -1,9 +1,13 @@
 #include "providers/sqlite/connection.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
+#include <system_error>
 
 #include <sqlite3.h>
+
+#include "providers/sqlite/lock_holder.h"
 
 namespace perdure::sqlite {
 
@@ -25,8 +29,8 @@ ProviderError as_provider_error(const SqliteError& error) {
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
       return {ProviderErrorKind::kBusy, what +
-                                            "; another process holds the store for too long: look for one that is "
-                                            "stopped, and try again"};
+                                            "; another process has held the store for too long: continue or end it "
+                                            "if it is stopped, and retry"};
     case SQLITE_FULL:
       return {ProviderErrorKind::kDiskFull, what + "; nothing was written: make room, and try again"};
     case SQLITE_NOMEM:
@@ -38,7 +42,16 @@ ProviderError as_provider_error(const SqliteError& error) {
       return {ProviderErrorKind::kCorruptData, what + "; restore the store from a backup"};
     case SQLITE_TOOBIG:
       return {ProviderErrorKind::kInvalidArgument, what + "; SQLite cannot store a value of this size"};
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+      return {ProviderErrorKind::kInvalidArgument, what};
     case SQLITE_CANTOPEN:
+      if (error.system_error() == EMFILE || error.system_error() == ENFILE) {
+        return {ProviderErrorKind::kUnavailable,
+                what + "; out of file descriptors: " + std::generic_category().message(error.system_error()) +
+                    "; raise the limit (ulimit -n, fs.file-max), or close files"};
+      }
+      [[fallthrough]];
     case SQLITE_READONLY:
     case SQLITE_PERM:
       return {ProviderErrorKind::kUnavailable, what + "; check that the folder exists and is writable"};
@@ -135,19 +148,20 @@ void Connection::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
 }
 
 Connection::Connection(const std::string& path, Mode mode, Milliseconds busy_timeout, const std::string& vfs)
-    : path_(path) {
-  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    : path_(path), busy_timeout_(std::min(busy_timeout, Milliseconds{std::numeric_limits<int>::max()})) {
+  // A cache that connections share would make readers fail with SQLITE_LOCKED; the application may have asked for one.
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE;
   if (mode == Mode::kReadOnly) flags |= SQLITE_OPEN_READONLY;
   if (mode != Mode::kReadOnly) flags |= SQLITE_OPEN_READWRITE;
   if (mode == Mode::kReadWriteCreate) flags |= SQLITE_OPEN_CREATE;
   const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, vfs.empty() ? nullptr : vfs.c_str());
   if (code != SQLITE_OK) {
+    const int system_error = handle_ == nullptr ? 0 : sqlite3_system_errno(handle_);
     const std::string message = path_ + ": " + (handle_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle_));
     sqlite3_close(handle_);
-    throw SqliteError(code, message);
+    throw SqliteError(code, message, system_error);
   }
-  constexpr Milliseconds kLongest{std::numeric_limits<int>::max()};
-  sqlite3_busy_timeout(handle_, static_cast<int>(std::min(busy_timeout, kLongest).count()));
+  sqlite3_busy_timeout(handle_, static_cast<int>(busy_timeout_.count()));
 }
 
 Connection::~Connection() {
@@ -176,6 +190,13 @@ std::string Connection::file_name() const {
   return name == nullptr ? path_ : name;
 }
 
+bool Connection::has_moved() const noexcept {
+  int moved = 0;
+  // File system layers that do not know the question leave it at zero.
+  sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
+}
+
 void Connection::checkpoint_by_hand() {
   const auto note = [](void* pages, sqlite3*, const char*, int count) {
     *static_cast<int*>(pages) = count;
@@ -184,8 +205,25 @@ void Connection::checkpoint_by_hand() {
   sqlite3_wal_hook(handle_, note, &log_pages_);
 }
 
+void Connection::checkpoint(Checkpoint mode) {
+  constexpr Milliseconds kReaderWait{100};
+  const int how = mode == Checkpoint::kPassive   ? SQLITE_CHECKPOINT_PASSIVE
+                  : mode == Checkpoint::kRestart ? SQLITE_CHECKPOINT_RESTART
+                                                 : SQLITE_CHECKPOINT_TRUNCATE;
+  sqlite3_busy_timeout(handle_, static_cast<int>(std::min(busy_timeout_, kReaderWait).count()));
+  const int code = sqlite3_wal_checkpoint_v2(handle_, "main", how, nullptr, nullptr);
+  sqlite3_busy_timeout(handle_, static_cast<int>(busy_timeout_.count()));
+  if (code == SQLITE_OK && mode != Checkpoint::kPassive) log_pages_ = 0;
+  if (code != SQLITE_OK && primary(code) != SQLITE_BUSY) fail(code);
+}
+
 void Connection::fail(int code) const {
-  throw SqliteError(code, path_ + ": " + sqlite3_errmsg(handle_));
+  std::string message = path_ + ": " + sqlite3_errmsg(handle_);
+  // SQLite calls a full disk by its name, but not an exhausted quota.
+  const int cause = primary(code) == SQLITE_IOERR ? sqlite3_system_errno(handle_) : 0;
+  if (code == SQLITE_IOERR_WRITE && (cause == EDQUOT || cause == ENOSPC)) code = SQLITE_FULL;
+  if (primary(code) == SQLITE_BUSY) message += describe_lock_holder(file_name());
+  throw SqliteError(code, message, sqlite3_system_errno(handle_));
 }
 
 sqlite3_stmt* Connection::prepared(const char* sql) {

@@ -22,11 +22,15 @@ namespace perdure::sqlite {
 // What SQLite said. Never leaves this folder: as_provider_error() is what callers see.
 class SqliteError final : public std::runtime_error {
  public:
-  SqliteError(int extended_code, const std::string& message) : std::runtime_error(message), code_(extended_code) {}
+  SqliteError(int extended_code, const std::string& message, int system_error = 0)
+      : std::runtime_error(message), code_(extended_code), system_error_(system_error) {}
   [[nodiscard]] int code() const noexcept { return code_; }
+  // errno of the last failed call to the system; 0 if it is not known.
+  [[nodiscard]] int system_error() const noexcept { return system_error_; }
 
  private:
   int code_;
+  int system_error_;
 };
 
 [[nodiscard]] ProviderError as_provider_error(const SqliteError& error);
@@ -144,6 +148,13 @@ class Connection {
   [[nodiscard]] bool in_transaction() const noexcept;
   // The path of the file as the operating system knows it, without links.
   [[nodiscard]] std::string file_name() const;
+  // Whether that path leads to another file by now, or to none.
+  [[nodiscard]] bool has_moved() const noexcept;
+  // kPassive waits for nothing. The others wait a moment for readers, so that the log begins anew; kTruncate also
+  // gives its disk space back.
+  enum class Checkpoint : std::uint8_t { kPassive, kRestart, kTruncate };
+  // Copies the log into the file as far as readers allow. Throws SqliteError.
+  void checkpoint(Checkpoint mode);
   // From now on SQLite copies nothing from the log into the file by itself, where nobody would learn of an error.
   void checkpoint_by_hand();
   // How long the log was after the last commit.
@@ -158,6 +169,7 @@ class Connection {
   };
   std::string path_;
   sqlite3* handle_ = nullptr;
+  Milliseconds busy_timeout_;
   int log_pages_ = 0;
   std::unordered_map<const char*, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;
 };

@@ -1,5 +1,8 @@
 // Deleting instances with everything that is theirs, and pruning past executions.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "providers/sqlite/sql.h"
 #include "providers/sqlite/store.h"
@@ -11,6 +14,13 @@ namespace {
 
 constexpr const char* kChildren = "SELECT key FROM instances WHERE parent = ?1 ORDER BY key";
 
+std::vector<std::int64_t> keys_of(Connection& connection, const char* sql, const std::string& parent) {
+  std::vector<std::int64_t> keys;
+  Query query = connection.query(sql, parent);
+  while (query.step()) keys.push_back(query.integer(0));
+  return keys;
+}
+
 }  // namespace
 
 // An execution that continued as new has ended, but its instance goes on as long as the continuation is queued.
@@ -20,61 +30,142 @@ bool Store::is_running(const InstanceRow& row) {
   return row.identity.status == ExecutionStatus::kRunning;
 }
 
-// Parents before their children.
+std::optional<std::string> Store::parent_of(const InstanceRow& row) {
+  if (row.is_instance()) return row.identity.parent.parent;
+  Query query = connection_.query(sql::kFirstStartParent, row.key);
+  if (!query.step()) return std::nullopt;
+  return query.optional_text(0);
+}
+
+std::vector<InstanceRow> Store::started_children_of(const InstanceRow& row) {
+  std::vector<InstanceRow> children;
+  for (const std::int64_t key : keys_of(connection_, kChildren, row.id)) {
+    children.push_back(load_instance(connection_, key).value());
+  }
+  return children;
+}
+
+std::vector<InstanceRow> Store::queued_children_of(const InstanceRow& row) {
+  std::vector<InstanceRow> children;
+  for (const std::int64_t key : keys_of(connection_, sql::kRowsWithMessagesOf, row.id)) {
+    InstanceRow child = load_instance(connection_, key).value();
+    if (!child.is_instance() && parent_of(child) == row.id) children.push_back(std::move(child));
+  }
+  return children;
+}
+
+// Parents before their children, and those that are only queued last.
 std::vector<InstanceRow> Store::tree_of(const InstanceRow& root) {
   std::vector<InstanceRow> tree{root};
-  for (std::size_t next = 0; next < tree.size(); ++next) {
-    std::vector<std::int64_t> children;
-    {
-      Query query = connection_.query(kChildren, tree[next].id);
-      while (query.step()) children.push_back(query.integer(0));
+  std::set<std::int64_t> seen{root.key};
+  const auto add = [&](std::vector<InstanceRow> children) {
+    for (InstanceRow& child : children) {
+      if (seen.insert(child.key).second) tree.push_back(std::move(child));
     }
-    for (const std::int64_t key : children) {
-      const bool seen = std::any_of(tree.begin(), tree.end(), [key](const InstanceRow& row) { return row.key == key; });
-      if (!seen) tree.push_back(load_instance(connection_, key).value());
-    }
+  };
+  for (std::size_t next = 0; next < tree.size(); ++next) add(started_children_of(InstanceRow(tree[next])));
+  for (std::size_t next = 0, instances = tree.size(); next < instances; ++next) {
+    add(queued_children_of(InstanceRow(tree[next])));
   }
   return tree;
 }
 
-ProviderResult<DeleteResult> Store::delete_instance(const std::string& instance, bool force) {
+ProviderResult<Deletion> Store::delete_tree(const std::string& instance, bool force) {
   const std::optional<InstanceRow> root = find_instance(connection_, instance);
   if (!root || root->is_orphan()) return no_such_instance(instance);
-  if (root->identity.parent) {
-    return is_a_child(instance, *root->identity.parent);
-  }
+  if (const std::optional<std::string> parent = parent_of(*root)) return is_a_child(instance, *parent);
   const std::vector<InstanceRow> tree = tree_of(*root);
   if (!force) {
     const auto running =
         std::find_if(tree.begin(), tree.end(), [this](const InstanceRow& row) { return is_running(row); });
     if (running != tree.end()) return still_running(running->id);
   }
-  DeleteResult result;
-  for (const InstanceRow& row : tree) delete_row(row, result);
-  return result;
+  return delete_rows(tree);
+}
+
+ProviderResult<DeleteResult> Store::delete_instance(const std::string& instance, bool force) {
+  const ProviderResult<Deletion> deleted = delete_tree(instance, force);
+  if (!deleted) return deleted.error();
+  return finish_deletion(*deleted);
+}
+
+bool Store::has_waiting_parent(const InstanceRow& row) {
+  const std::optional<std::string> parent = parent_of(row);
+  const std::optional<InstanceRow> above = parent ? find_instance(connection_, *parent) : std::nullopt;
+  return above && above->is_instance() && is_running(row);
 }
 
 ProviderResult<DeleteResult> Store::delete_instances(std::span<const std::string> instances, bool force) {
   std::vector<InstanceRow> rows;
-  const auto listed = [&rows](std::int64_t key) {
-    return std::any_of(rows.begin(), rows.end(), [key](const InstanceRow& row) { return row.key == key; });
-  };
+  std::set<std::string> listed;
   for (const std::string& instance : instances) {
     std::optional<InstanceRow> row = find_instance(connection_, instance);
-    if (!row || row->is_orphan() || listed(row->key)) continue;
+    if (!row || row->is_orphan() || !listed.insert(instance).second) continue;
     if (!force && is_running(*row)) return still_running(instance);
     rows.push_back(*std::move(row));
   }
   for (const InstanceRow& row : rows) {
-    Query query = connection_.query(kChildren, row.id);
-    while (query.step()) {
-      if (listed(query.integer(0))) continue;
+    const std::optional<std::string> parent = parent_of(row);
+    if (parent && !listed.contains(*parent) && has_waiting_parent(row)) return is_awaited(row.id);
+    const auto is_left_out = [&listed](const InstanceRow& child) { return !listed.contains(child.id); };
+    const std::vector<InstanceRow> started = started_children_of(row);
+    const std::vector<InstanceRow> queued = queued_children_of(row);
+    if (std::any_of(started.begin(), started.end(), is_left_out) ||
+        std::any_of(queued.begin(), queued.end(), is_left_out)) {
       return leaves_children(row.id);
     }
   }
-  DeleteResult result;
-  for (const InstanceRow& row : rows) delete_row(row, result);
-  return result;
+  return finish_deletion(delete_rows(rows));
+}
+
+Deletion Store::delete_rows(const std::vector<InstanceRow>& rows) {
+  Deletion deletion;
+  std::map<MessageId, MessageRecord> left;  // in order of arrival, whatever the order of the rows
+  std::set<std::string> deleted;
+  for (const InstanceRow& row : rows) deleted.insert(row.id);
+  for (const InstanceRow& row : rows) {
+    std::map<MessageId, MessageRecord> left_here = messages_left_of(row, deleted);
+    delete_row(row, deletion.result);
+    deletion.result.messages -= left_here.size();
+    left.merge(left_here);
+  }
+  for (const std::string& id : deleted) withdraw_messages_of(id);
+  for (auto& [id, message] : left) deletion.left.push_back(std::move(message));
+  return deletion;
+}
+
+DeleteResult Store::finish_deletion(const Deletion& deletion) {
+  for (const MessageRecord& message : deletion.left) queue_message(message);
+  return deletion.result;
+}
+
+// Messages from parents that still exist to their children. A cancel without a start before it has no receiver.
+std::map<MessageId, MessageRecord> Store::messages_left_of(const InstanceRow& row,
+                                                           const std::set<std::string>& deleted) {
+  std::map<MessageId, MessageRecord> left;
+  bool any_start = false;
+  Query query = connection_.query(sql::kLinkedMessages, row.key);
+  while (query.step()) {
+    QueuedMessage queued = read_message(query, row.id);
+    const MessageRecord& message = queued.record;
+    if (deleted.contains(message.parent->instance)) continue;
+    any_start = any_start || message.kind == MessageKind::kStartOrchestration;
+    left.emplace(queued.id, std::move(queued.record));
+  }
+  if (!any_start) left.clear();
+  return left;
+}
+
+// Removes messages that a deleted parent has sent to ids of other instances.
+void Store::withdraw_messages_of(const std::string& parent) {
+  for (const std::int64_t key : keys_of(connection_, sql::kRowsWithMessagesOf, parent)) {
+    InstanceRow row = load_instance(connection_, key).value();
+    const InstanceRow before = row;
+    row.progress.starts -=
+        connection_.integer("SELECT count(*) FROM messages WHERE key = ?1 AND parent = ?2 AND kind = 1", key, parent);
+    row.progress.queued -= connection_.run("DELETE FROM messages WHERE key = ?1 AND parent = ?2", key, parent);
+    finish(row, before);
+  }
 }
 
 void Store::delete_row(const InstanceRow& row, DeleteResult& result) {
@@ -97,12 +188,8 @@ ProviderResult<PruneResult> Store::prune(const std::string& instance, const Prun
   if (!row || !row->is_instance()) return no_such_instance(instance);
   std::vector<std::int64_t> executions;
   {
-    // The newest keep_last are kept, and the current one whatever is asked.
-    Query query = connection_.query(
-        "SELECT execution FROM executions WHERE key = ?1 AND execution <> ?2 AND status <> 0"
-        " AND (?3 IS NULL OR completed_at < ?3) AND execution NOT IN"
-        " (SELECT execution FROM executions WHERE key = ?1 ORDER BY execution DESC LIMIT ?4)",
-        row->key, row->identity.execution, options.completed_before, std::uint64_t{options.keep_last});
+    Query query = connection_.query(sql::kOldExecutions, row->key, row->identity.execution, options.completed_before,
+                                    std::uint64_t{options.keep_last});
     while (query.step()) executions.push_back(query.integer(0));
   }
   PruneResult result;

@@ -18,9 +18,14 @@ constexpr const char* kImportCustomStatus = "INSERT INTO custom_statuses(key, va
 
 ProviderResult<void> Store::import_instances(std::span<const InstanceCopy> instances) {
   if (std::optional<ProviderError> error = check_import(instances)) return *error;
+  std::vector<InstanceRow> orphans;
   for (const InstanceCopy& instance : instances) {
-    if (find_instance(connection_, instance.info.id)) return exists_already(instance.info.id);
+    std::optional<InstanceRow> row = find_instance(connection_, instance.info.id);
+    if (row && !row->is_orphan()) return exists_already(instance.info.id);
+    if (row) orphans.push_back(*std::move(row));
   }
+  DeleteResult discarded;
+  for (const InstanceRow& orphan : orphans) delete_row(orphan, discarded);
   for (const InstanceCopy& instance : instances) import_instance(instance);
   return {};
 }
@@ -30,7 +35,7 @@ void Store::import_instance(const InstanceCopy& instance) {
   const InstanceRow before = row;
   row.identity = {.name = instance.info.name,
                   .version = version_text(instance.info.version),
-                  .parent = instance.info.parent,
+                  .parent = {.parent = instance.info.parent, .rest = {}},
                   .status = instance.info.status,
                   .execution = instance.info.execution_id,
                   .pin = version_text(instance.info.pinned_version),

@@ -14,7 +14,8 @@ InstanceRow read_instance(const Query& query) {
   row.id = query.text(column++);
   row.identity.name = query.optional_text(column++);
   row.identity.version = query.optional_text(column++);
-  row.identity.parent = query.optional_text(column++);
+  row.identity.parent.parent = query.optional_text(column++);
+  row.identity.parent.rest = query.optional_text(column++);
   row.identity.status = static_cast<ExecutionStatus>(query.integer(column++));
   row.identity.execution = query.unsigned_integer(column++);
   row.identity.pin = query.optional_text(column++);
@@ -51,7 +52,7 @@ std::optional<Timestamp> first_time(Connection& connection, const char* sql, std
 InstanceMetadata InstanceRow::metadata() const {
   return {.name = identity.name.value_or(std::string()),
           .version = stored_version(identity.version),
-          .parent = identity.parent,
+          .parent = read_link(identity.parent),
           .status = identity.status,
           .pinned_version = stored_version(identity.pin)};
 }
@@ -79,9 +80,9 @@ InstanceRow insert_instance(Connection& connection, const std::string& id) {
 void store_instance(Connection& connection, const InstanceRow& row, const InstanceRow& before) {
   if (row.identity != before.identity) {
     const InstanceRow::Identity& identity = row.identity;
-    connection.run(sql::kStoreIdentity, row.key, identity.name, identity.version, identity.parent,
+    connection.run(sql::kStoreIdentity, row.key, identity.name, identity.version, identity.parent.parent,
                    static_cast<int>(identity.status), identity.execution, identity.pin, identity.created_at,
-                   identity.incarnation, identity.completed_at);
+                   identity.incarnation, identity.completed_at, identity.parent.rest);
   }
   const InstanceRow::Progress& progress = row.progress;
   if (row.schedule != before.schedule) {
@@ -96,7 +97,12 @@ void store_instance(Connection& connection, const InstanceRow& row, const Instan
   }
 }
 
-void reschedule(Connection& connection, InstanceRow& row, Timestamp now, Milliseconds orphan_retention) {
+std::optional<Timestamp> continuation_time(Connection& connection, const InstanceRow& row) {
+  if (!row.is_between_executions() || row.progress.starts == 0) return std::nullopt;
+  return first_time(connection, sql::kFirstContinuation, row.key);
+}
+
+void reschedule(Connection& connection, InstanceRow& row, Milliseconds orphan_retention) {
   InstanceRow::Schedule& schedule = row.schedule;
   schedule.ready_at.reset();
   schedule.held_ready_at.reset();
@@ -105,11 +111,12 @@ void reschedule(Connection& connection, InstanceRow& row, Timestamp now, Millise
   const bool any = row.is_instance() || row.is_orphan();
   const Timestamp due = first_time(connection, any ? sql::kFirstMessage : sql::kFirstStart, row.key).value();
   if (row.is_orphan()) {
-    const bool has_queue_messages = connection.query(sql::kHasQueueMessage, row.key).step();
-    schedule.sweep_at = has_queue_messages ? now : shifted(due, orphan_retention);
+    schedule.sweep_at = shifted(due, orphan_retention);
     return;
   }
-  const Timestamp ready = std::max(due, schedule.not_before.value_or(due));
+  // Between two executions only the continuation leads to a turn.
+  const Timestamp messages = continuation_time(connection, row).value_or(due);
+  const Timestamp ready = std::max(messages, schedule.not_before.value_or(messages));
   if (schedule.holder) schedule.held_ready_at = ready;
   schedule.ready_at = schedule.token ? std::max(ready, row.progress.locked_until.value_or(ready)) : ready;
 }

@@ -8,16 +8,20 @@
 #include <perdure/fetch.h>
 #include <perdure/status.h>
 #include <perdure/types.h>
+#include "providers/parent_links.h"
 #include "providers/sqlite/connection.h"
 
 namespace perdure::sqlite {
+
+// As not_before of a locked row: a cancel or terminate arrived, which a backoff must not delay. Always past.
+inline constexpr Timestamp kEndRequested{};
 
 struct InstanceRow {
   // Who it is: written when an execution begins or ends.
   struct Identity {
     std::optional<std::string> name;
     std::optional<std::string> version;
-    std::optional<std::string> parent;
+    StoredLink parent;
     ExecutionStatus status = ExecutionStatus::kRunning;
     ExecutionId execution = kFirstExecutionId;
     std::optional<std::string> pin;
@@ -31,7 +35,7 @@ struct InstanceRow {
     std::optional<std::int64_t> token;
     std::optional<std::int64_t> process;
     std::optional<std::string> holder;
-    std::optional<Timestamp> not_before;
+    std::optional<Timestamp> not_before;  // or kEndRequested
     std::optional<Timestamp> ready_at;
     std::optional<Timestamp> held_ready_at;
     std::optional<Timestamp> sweep_at;
@@ -57,6 +61,10 @@ struct InstanceRow {
 
   [[nodiscard]] bool is_instance() const noexcept { return identity.created_at.has_value(); }
   [[nodiscard]] bool is_orphan() const noexcept { return !is_instance() && progress.starts == 0; }
+  // One execution has continued as new, and the next has not begun.
+  [[nodiscard]] bool is_between_executions() const noexcept {
+    return is_instance() && identity.status == ExecutionStatus::kContinuedAsNew;
+  }
   [[nodiscard]] bool locked_at(Timestamp now) const noexcept {
     return schedule.token && progress.locked_until && *progress.locked_until > now;
   }
@@ -72,8 +80,10 @@ struct InstanceRow {
 // Writes what is different from `before`, and so leaves alone the indexes of what did not change.
 void store_instance(Connection& connection, const InstanceRow& row, const InstanceRow& before);
 
+// When the first continuation becomes visible. Absent if none is queued, or if the row does not wait for one.
+[[nodiscard]] std::optional<Timestamp> continuation_time(Connection& connection, const InstanceRow& row);
 // Computes when the row is due, from its messages.
-void reschedule(Connection& connection, InstanceRow& row, Timestamp now, Milliseconds orphan_retention);
+void reschedule(Connection& connection, InstanceRow& row, Milliseconds orphan_retention);
 
 // Versions are stored as text, "1.2.3".
 [[nodiscard]] std::optional<std::string> version_text(const std::optional<SemanticVersion>& version);

@@ -112,4 +112,13 @@ void Store::release_process(std::int64_t process) {
   worth_a_look();
 }
 
+void Store::forget_process_without_locks(std::int64_t process) {
+  connection_.run(
+      "DELETE FROM processes WHERE id = ?1"
+      " AND NOT EXISTS (SELECT 1 FROM instances WHERE process = ?1 AND locked_until > ?2)"
+      " AND NOT EXISTS (SELECT 1 FROM activities WHERE process = ?1 AND ready_at > ?2)"
+      " AND NOT EXISTS (SELECT 1 FROM sessions WHERE process = ?1 AND locked_until > ?2)",
+      process, now_);
+}
+
 }  // namespace perdure::sqlite

@@ -14,6 +14,7 @@ namespace perdure::sqlite {
 namespace {
 // Enough to keep up, few enough that no fetch has to clean up after a flood of strays.
 constexpr int kOrphansPerFetch = 64;
+}  // namespace
 
 QueuedMessage read_message(const Query& query, const std::string& instance) {
   QueuedMessage message;
@@ -26,9 +27,9 @@ QueuedMessage read_message(const Query& query, const std::string& instance) {
   message.record.name = query.text(3);
   message.record.visible_at = query.time(4);
   message.record.body = query.text(5);
+  message.record.parent = read_link({.parent = query.optional_text(6), .rest = query.optional_text(7)});
   return message;
 }
-}  // namespace
 
 OrchestrationBatch Store::fetch_instances(const OrchestrationFetch& fetch) {
   sweep_orphans();
@@ -46,20 +47,25 @@ void Store::sweep_orphans() {
   for (const std::int64_t key : keys) {
     InstanceRow row = load_instance(connection_, key).value();
     const InstanceRow before = row;
-    std::int64_t dropped = connection_.run(sql::kDropQueueMessages, key);
+    // Each queue message is buffered for its own time. The first of the other messages decides about all of them, so
+    // that the result does not depend on when fetches came.
+    std::int64_t dropped = connection_.run(sql::kDropQueueMessages, key, shifted(now_, -options_.orphan_retention));
+    if (first_is_old(key)) dropped += connection_.run(sql::kDropButQueueMessages, key);
     row.progress.queued -= dropped;
-    reschedule(connection_, row, now_, options_.orphan_retention);
-    if (row.schedule.sweep_at && *row.schedule.sweep_at <= now_) {
-      dropped += connection_.run(sql::kDropMessages, key);
-      row.progress.queued = 0;
-    }
     if (dropped > 0) {
-      options_.logger.log(LogLevel::kWarn, "messages for an instance that was never started were dropped",
-                          {{"instance_id", row.id}, {"messages", std::to_string(dropped)}});
-      options_.metrics.add(metric::kOrphanMessagesDropped, {}, static_cast<std::uint64_t>(dropped));
+      effects_.emplace_back([this, id = row.id, dropped] {
+        options_.logger.log(LogLevel::kWarn, "messages for an instance that was never started were dropped",
+                            {{"instance_id", id}, {"messages", std::to_string(dropped)}});
+        options_.metrics.add(metric::kOrphanMessagesDropped, {}, static_cast<std::uint64_t>(dropped));
+      });
     }
     finish(row, before);
   }
+}
+
+bool Store::first_is_old(std::int64_t key) {
+  Query first = connection_.query(sql::kFirstButQueueMessages, key);
+  return first.step() && shifted(first.time(0), options_.orphan_retention) <= now_;
 }
 
 OrchestrationItem Store::lock_instance(InstanceRow& row, const OrchestrationFetch& fetch) {
@@ -68,11 +74,14 @@ OrchestrationItem Store::lock_instance(InstanceRow& row, const OrchestrationFetc
   row.schedule.token = lock.secret;
   row.schedule.process = process_;
   row.schedule.holder.reset();
+  row.schedule.not_before.reset();
   row.schedule.held_ready_at.reset();
   row.schedule.ready_at = shifted(now_, fetch.lock_timeout);  // it is due now, so nothing else can be later
   row.progress.locked_until = shifted(now_, fetch.lock_timeout);
   ++row.progress.attempts;
   store_instance(connection_, row, before);
+  // A retained lock is replaced by one that ends sooner than waiters assume.
+  if (before.schedule.ready_at && *row.schedule.ready_at < *before.schedule.ready_at) changes_.instances = true;
 
   OrchestrationItem item;
   item.instance = row.id;
@@ -84,6 +93,7 @@ OrchestrationItem Store::lock_instance(InstanceRow& row, const OrchestrationFetc
   item.execution_id = row.identity.execution;
   item.last_event_id = row.progress.last_event;
   item.messages = load_messages(row, fetch);
+  item.continuation_missing = row.is_between_executions() && !continuation_time(connection_, row);
   if (fetch.with_history) item.history = load_history(connection_, row, 0);
   return item;
 }
@@ -114,8 +124,9 @@ ProviderResult<void> Store::abandon_instance(const Abandon& abandon) {
   row->schedule.process.reset();
   row->schedule.holder.reset();
   row->progress.locked_until.reset();
+  const bool end_requested = row->schedule.not_before == kEndRequested;
   row->schedule.not_before.reset();
-  if (abandon.delay.count() > 0) row->schedule.not_before = shifted(now_, abandon.delay);
+  if (abandon.delay.count() > 0 && !end_requested) row->schedule.not_before = shifted(now_, abandon.delay);
   if (abandon.ignore_attempt && row->progress.attempts > 0) --row->progress.attempts;
   finish(*row, before);
   return {};
@@ -140,10 +151,11 @@ ProviderResult<void> Store::enqueue_message(const MessageRecord& message) {
     return ProviderError(ProviderErrorKind::kInvalidArgument,
                          "instance '" + message.instance + "': an activity belongs on the worker queue");
   }
-  InstanceRow row = find_or_insert(message.instance);
-  const InstanceRow before = row;
-  insert_message(row, message);
-  finish(row, before);
+  if (message.must_exist) {
+    const std::optional<InstanceRow> row = find_instance(connection_, message.instance);
+    if (!row || row->is_orphan()) return no_receiver(message.instance);
+  }
+  queue_message(message);
   return {};
 }
 
@@ -152,19 +164,32 @@ ProviderResult<StartOutcome> Store::enqueue_start(const MessageRecord& start, St
     return ProviderError(ProviderErrorKind::kInvalidArgument, "enqueue_start takes a start with an instance id");
   }
   StartOutcome outcome = StartOutcome::kEnqueued;
+  std::vector<MessageRecord> left;
   const std::optional<InstanceRow> row = find_instance(connection_, start.instance);
   if (row && !row->is_orphan()) {
     if (policy == StartPolicy::kIgnore) return StartOutcome::kIgnored;
     if (policy == StartPolicy::kFail) {
       return exists_already(start.instance);
     }
-    if (const ProviderResult<DeleteResult> deleted = delete_instance(start.instance, false); !deleted) {
-      return deleted.error();
-    }
+    ProviderResult<Deletion> deleted = delete_tree(start.instance, false);
+    if (!deleted) return deleted.error();
+    left = std::move(deleted->left);
     outcome = StartOutcome::kReplaced;
   }
-  if (ProviderResult<void> enqueued = enqueue_message(start); !enqueued) return enqueued.error();
+  queue_message(start);
+  // After the new start, so that the parent of a queued child receives the error that the id is taken.
+  for (MessageRecord& message : left) {
+    message.visible_at = std::max(*message.visible_at, start.visible_at.value_or(now_));
+    queue_message(message);
+  }
   return outcome;
+}
+
+void Store::queue_message(const MessageRecord& message) {
+  InstanceRow row = find_or_insert(message.instance);
+  const InstanceRow before = row;
+  insert_message(row, message);
+  finish(row, before);
 }
 
 InstanceRow Store::find_or_insert(const std::string& id) {
@@ -175,14 +200,16 @@ InstanceRow Store::find_or_insert(const std::string& id) {
 // The row is the caller's to finish.
 void Store::insert_message(InstanceRow& row, const MessageRecord& message) {
   const Timestamp visible_at = message.visible_at.value_or(now_);
+  const StoredLink link = stored_link(message.parent);
   connection_.run(sql::kInsertMessage, row.key, static_cast<int>(message.kind), message.execution, message.name,
-                  visible_at, blob(message.body));
+                  visible_at, blob(message.body), link.parent, link.rest);
   ++row.progress.queued;
   if (begins_execution(message.kind)) {
     ++row.progress.starts;
     if (!row.is_instance() && row.progress.starts == 1) row.identity.name = message.name;
   }
-  if (ends_instance(message.kind)) row.schedule.not_before.reset();
+  if (ends_instance(message.kind))
+    row.schedule.not_before = row.schedule.token ? std::optional(kEndRequested) : std::nullopt;
 }
 
 bool Store::finish(InstanceRow& row, const InstanceRow& before) {
@@ -192,7 +219,7 @@ bool Store::finish(InstanceRow& row, const InstanceRow& before) {
     Query first = connection_.query(sql::kFirstStartName, row.key);
     if (first.step()) row.identity.name = first.optional_text(0);
   }
-  reschedule(connection_, row, now_, options_.orphan_retention);
+  reschedule(connection_, row, options_.orphan_retention);
   if (is_empty(row)) {
     connection_.run(sql::kDeleteInstanceRow, row.key);
     return false;

@@ -1,6 +1,7 @@
 #include "providers/sqlite/queries.h"
 
 #include "providers/lock_names.h"
+#include "providers/lost_output.h"
 #include "providers/sqlite/history.h"
 #include "providers/sqlite/sql.h"
 #include "providers/sqlite/store.h"
@@ -61,6 +62,9 @@ std::optional<InstanceStatus> read_status(Connection& connection, const std::str
   status.status = row->identity.status;
   if (Query execution = connection.query(sql::kReadExecution, row->key, row->identity.execution); execution.step()) {
     status.output = execution.optional_text(1);
+  } else if (ends_instance(status.status)) {
+    const StoredHistory history = load_events(connection, *row, row->identity.execution, 0);
+    if (!history.error) status.output = output_in_history(history.events);
   }
   CustomStatus custom = custom_status_of(connection, row->key);
   status.custom_status = std::move(custom.value);

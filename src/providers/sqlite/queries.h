@@ -7,6 +7,7 @@
 
 #include <perdure/provider.h>
 #include <perdure/provider_admin.h>
+#include "providers/bulk.h"
 #include "providers/sqlite/connection.h"
 #include "providers/sqlite/instance_row.h"
 
@@ -27,9 +28,14 @@ namespace perdure::sqlite {
 // ---- For operators (admin_queries.cpp) ----
 
 [[nodiscard]] ProviderResult<InstancePage> list_instances(Connection& connection, const InstanceQuery& query);
-// Ids that match, the oldest first. `roots` are instances without a parent.
-[[nodiscard]] std::vector<std::string> matching_instances(Connection& connection, const InstanceFilter& filter,
-                                                          bool roots, std::size_t limit);
+// Instances that match and have no parent, the oldest first.
+[[nodiscard]] std::vector<std::string> matching_roots(Connection& connection, const InstanceFilter& filter);
+// Instances that match, the oldest first.
+[[nodiscard]] std::vector<PruneCandidate> prune_candidates(Connection& connection, const InstanceFilter& filter,
+                                                           const PruneOptions& options);
+// Whether this one matches as it is now.
+[[nodiscard]] bool is_matching(Connection& connection, const InstanceFilter& filter, const std::string& instance);
+[[nodiscard]] bool is_matching_root(Connection& connection, const InstanceFilter& filter, const std::string& instance);
 [[nodiscard]] std::vector<ExecutionId> list_executions(Connection& connection, const std::string& instance);
 [[nodiscard]] ProviderResult<InstanceInfo> instance_info(Connection& connection, const std::string& instance);
 [[nodiscard]] ProviderResult<ExecutionInfo> execution_info(Connection& connection, const std::string& instance,
@@ -46,6 +52,7 @@ namespace perdure::sqlite {
 
 [[nodiscard]] ProviderResult<ActivityPage> list_activities(Connection& connection, const ActivityQuery& query,
                                                            Timestamp now);
+[[nodiscard]] InstanceQueue instance_queue(Connection& connection, const std::string& instance);
 [[nodiscard]] ProviderResult<StartPage> list_queued_starts(Connection& connection, const StartQuery& query);
 
 // ---- For operators (nodes.cpp) ----

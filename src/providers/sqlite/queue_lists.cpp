@@ -21,7 +21,7 @@ constexpr const char* kActivitiesOf =
 
 // Continuations count among `starts` too, but are none.
 constexpr const char* kQueuedStarts =
-    "SELECT i.id, m.name FROM instances i CROSS JOIN messages m ON m.id ="
+    "SELECT i.id, m.name, substr(m.body, 1, ?2) FROM instances i CROSS JOIN messages m ON m.id ="
     " (SELECT id FROM messages WHERE key = i.key AND kind = 1 ORDER BY visible_at, id LIMIT 1)"
     " WHERE i.id > ?1 AND i.created_at IS NULL AND i.starts > 0 ORDER BY i.id";
 
@@ -64,15 +64,23 @@ ProviderResult<StartPage> list_queued_starts(Connection& connection, const Start
   const ProviderResult<std::string> before = id_before_page(kStarts, query.limit, query.cursor);
   if (!before) return before.error();
   StartPage page;
-  Query rows = connection.query(kQueuedStarts, *before);
+  Query rows = connection.query(kQueuedStarts, *before, std::uint64_t{QueuedStart::kHeadBytes});
   while (rows.step()) {
     if (page.starts.size() == query.limit) {
       page.next = cursor_behind(kStarts, page.starts.back().instance);
       break;
     }
-    page.starts.push_back({.instance = rows.text(0), .name = rows.text(1)});
+    page.starts.push_back({.instance = rows.text(0), .name = rows.text(1), .body_head = rows.text(2)});
   }
   return page;
+}
+
+InstanceQueue instance_queue(Connection& connection, const std::string& instance) {
+  Query row = connection.query(
+      "SELECT ready_at, (SELECT count(*) FROM messages m WHERE m.key = i.key) FROM instances i WHERE id = ?1",
+      instance);
+  if (!row.step()) return {};
+  return {.messages = row.unsigned_integer(1), .ready_at = row.optional_time(0)};
 }
 
 }  // namespace perdure::sqlite

@@ -4,11 +4,6 @@
 
 namespace perdure::sqlite {
 
-namespace {
-// More are opened when they are needed at the same time, and closed after use.
-constexpr std::size_t kIdleConnections = 4;
-}  // namespace
-
 void Readers::run(const std::function<void(Connection&)>& body) {
   std::unique_ptr<Connection> connection = take();
   connection->run("BEGIN");
@@ -31,7 +26,7 @@ std::unique_ptr<Connection> Readers::take() {
 
 void Readers::give_back(std::unique_ptr<Connection> connection) {
   const std::scoped_lock guard(mutex_);
-  if (idle_.size() < kIdleConnections) idle_.push_back(std::move(connection));
+  if (idle_.size() < idle_limit_) idle_.push_back(std::move(connection));
 }
 
 }  // namespace perdure::sqlite

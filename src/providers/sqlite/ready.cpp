@@ -14,6 +14,7 @@ namespace perdure::sqlite {
 namespace {
 
 bool fits(const CapabilityFilter& filter, const InstanceRow::Identity& identity) {
+  if (identity.created_at && ends_instance(identity.status)) return true;  // its messages need no code
   if (identity.name && !lists(filter.orchestrations, *identity.name)) return false;
   if (filter.engine_versions.empty()) return true;
   const std::optional<SemanticVersion> version = stored_version(identity.pin);

@@ -20,7 +20,8 @@ CREATE TABLE instances(
   id TEXT NOT NULL UNIQUE,
   name TEXT,                            -- orchestration; before the first commit that of a queued start
   version TEXT,
-  parent TEXT,
+  parent TEXT,                          -- instance id
+  parent_link TEXT,                     -- the rest of the link to the parent
   status INTEGER NOT NULL DEFAULT 0,    -- ExecutionStatus of the current execution
   execution INTEGER NOT NULL DEFAULT 1,
   last_event INTEGER NOT NULL DEFAULT 0,
@@ -33,7 +34,7 @@ CREATE TABLE instances(
   locked_until INTEGER,
   process INTEGER,                      -- that locked it
   holder TEXT,                          -- owner that kept the lock with a commit
-  not_before INTEGER,
+  not_before INTEGER,                   -- end of a backoff; 0: a cancel or terminate arrived during the lock
   ready_at INTEGER,                     -- for everybody; NULL: nothing to do
   held_ready_at INTEGER,                -- for the holder
   sweep_at INTEGER,                     -- when to drop what an orphan has collected
@@ -70,14 +71,18 @@ CREATE UNIQUE INDEX history_turns ON history(key, execution, first_event);
 
 -- The orchestrator queue.
 CREATE TABLE messages(
-  id INTEGER PRIMARY KEY,
+  -- Never used again: a deletion may withdraw a message of an instance whose turn is about to consume it by its id.
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   key INTEGER NOT NULL,
   kind INTEGER NOT NULL,
   execution INTEGER,
   name TEXT,
   visible_at INTEGER NOT NULL,
+  parent TEXT,                          -- of starts of children, and of their parent's cancels
+  parent_link TEXT,
   body BLOB NOT NULL);
 CREATE INDEX messages_of ON messages(key, visible_at);
+CREATE INDEX messages_parent ON messages(parent) WHERE parent IS NOT NULL;
 
 -- The worker queue.
 CREATE TABLE activities(
@@ -134,6 +139,11 @@ CREATE TABLE node_capabilities(
 
 -- Open stores. Each holds a lock on the byte of its number in the file beside this one.
 CREATE TABLE processes(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, opened_at INTEGER NOT NULL);
+
+-- One row: a store time, and the time of the steady clock at that moment, with what that clock counts from.
+CREATE TABLE store_clock(
+  id INTEGER PRIMARY KEY CHECK(id = 0),
+  store_time INTEGER NOT NULL, steady_time INTEGER NOT NULL, steady_origin TEXT NOT NULL);
 )sql";
 
 constexpr std::array<const char*, 1> kMigrations = {kVersion1};
@@ -201,6 +211,14 @@ void refuse_foreign_file(const std::string& path, Milliseconds busy_timeout, con
     }
     throw ProviderFailure(as_provider_error(failure));
   }
+}
+
+void check_readable(Connection& connection, const std::string& path, Migrations steps) {
+  const Header header = read_header(connection);
+  check_header(header, path, steps);
+  if (header.version == static_cast<std::int64_t>(steps.size())) return;
+  refuse(path, header.version == 0 ? "the file is empty; a program that opens it for writing makes it a store"
+                                   : "the store has an older format; a program that opens it for writing converts it");
 }
 
 void migrate(Connection& connection, const std::string& path, Migrations steps) {

@@ -20,6 +20,10 @@ using Migrations = std::span<const char* const>;
 // and for one that a newer version wrote. A file that does not exist or is empty is fine.
 void refuse_foreign_file(const std::string& path, Milliseconds busy_timeout, const std::string& vfs, Migrations steps);
 
+// For a store that is only read: throws ProviderFailure as above, and also for a file that is empty or has an older
+// format, which must be opened for writing first.
+void check_readable(Connection& connection, const std::string& path, Migrations steps);
+
 // Brings the open file to the newest version: each step in a transaction of its own, so that a crash leaves a file of
 // some version, never one in between. Throws ProviderFailure as above, and SqliteError.
 void migrate(Connection& connection, const std::string& path, Migrations steps);

@@ -7,17 +7,18 @@ namespace perdure::sqlite::sql {
 
 // ---- The instance row ----
 
-#define PERDURE_INSTANCE_COLUMNS                                                                                    \
-  "key, id, name, version, parent, status, execution, pin, created_at, incarnation, completed_at, token, process, " \
-  "holder, "                                                                                                        \
-  "not_before, ready_at, held_ready_at, sweep_at, last_event, commit_id, queued, starts, attempts, locked_until, "  \
+#define PERDURE_INSTANCE_COLUMNS                                                                                   \
+  "key, id, name, version, parent, parent_link, status, execution, pin, created_at, incarnation, completed_at, "   \
+  "token, process, "                                                                                               \
+  "holder, "                                                                                                       \
+  "not_before, ready_at, held_ready_at, sweep_at, last_event, commit_id, queued, starts, attempts, locked_until, " \
   "updated_at"
 inline constexpr const char* kFindInstance = "SELECT " PERDURE_INSTANCE_COLUMNS " FROM instances WHERE id = ?1";
 inline constexpr const char* kLoadInstance = "SELECT " PERDURE_INSTANCE_COLUMNS " FROM instances WHERE key = ?1";
 inline constexpr const char* kInsertInstance = "INSERT INTO instances(id) VALUES(?1)";
 inline constexpr const char* kStoreIdentity =
     "UPDATE instances SET name = ?2, version = ?3, parent = ?4, status = ?5, execution = ?6, pin = ?7, created_at = ?8,"
-    " incarnation = ?9, completed_at = ?10 WHERE key = ?1";
+    " incarnation = ?9, completed_at = ?10, parent_link = ?11 WHERE key = ?1";
 inline constexpr const char* kStoreSchedule =
     "UPDATE instances SET token = ?2, process = ?3, holder = ?4, not_before = ?5, ready_at = ?6, held_ready_at = ?7,"
     " sweep_at = ?8, last_event = ?9, commit_id = ?10, queued = ?11, starts = ?12, attempts = ?13, locked_until = ?14,"
@@ -43,22 +44,35 @@ inline constexpr const char* kOrphansToSweep =
 
 // ---- The orchestrator queue ----
 
+#define PERDURE_MESSAGE_COLUMNS "id, kind, execution, name, visible_at, body, parent, parent_link"
+
 inline constexpr const char* kInsertMessage =
-    "INSERT INTO messages(key, kind, execution, name, visible_at, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6)";
+    "INSERT INTO messages(key, kind, execution, name, visible_at, body, parent, parent_link)"
+    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 inline constexpr const char* kFirstMessage = "SELECT min(visible_at) FROM messages WHERE key = ?1";
 inline constexpr const char* kFirstStart = "SELECT min(visible_at) FROM messages WHERE key = ?1 AND kind IN (1, 2)";
+inline constexpr const char* kFirstContinuation = "SELECT min(visible_at) FROM messages WHERE key = ?1 AND kind = 2";
 inline constexpr const char* kFirstStartName =
     "SELECT name FROM messages WHERE key = ?1 AND kind IN (1, 2) ORDER BY visible_at, id LIMIT 1";
-inline constexpr const char* kHasQueueMessage = "SELECT 1 FROM messages WHERE key = ?1 AND kind = 7 LIMIT 1";
+inline constexpr const char* kFirstStartParent =
+    "SELECT parent FROM messages WHERE key = ?1 AND kind IN (1, 2) ORDER BY visible_at, id LIMIT 1";
+inline constexpr const char* kFirstButQueueMessages =
+    "SELECT visible_at FROM messages WHERE key = ?1 AND kind <> 7 ORDER BY visible_at LIMIT 1";
 inline constexpr const char* kVisibleStarts =
-    "SELECT id, kind, execution, name, visible_at, body FROM messages WHERE key = ?1 AND visible_at <= ?2"
-    " AND kind IN (1, 2) ORDER BY visible_at, id";
+    "SELECT " PERDURE_MESSAGE_COLUMNS
+    " FROM messages WHERE key = ?1 AND visible_at <= ?2 AND kind IN (1, 2) ORDER BY visible_at, id";
 inline constexpr const char* kVisibleOthers =
-    "SELECT id, kind, execution, name, visible_at, body FROM messages WHERE key = ?1 AND visible_at <= ?2"
-    " AND kind NOT IN (1, 2) ORDER BY visible_at, id";
+    "SELECT " PERDURE_MESSAGE_COLUMNS
+    " FROM messages WHERE key = ?1 AND visible_at <= ?2 AND kind NOT IN (1, 2) ORDER BY visible_at, id";
+inline constexpr const char* kLinkedMessages =
+    "SELECT " PERDURE_MESSAGE_COLUMNS " FROM messages WHERE key = ?1 AND parent IS NOT NULL ORDER BY id";
+#undef PERDURE_MESSAGE_COLUMNS
+inline constexpr const char* kRowsWithMessagesOf = "SELECT DISTINCT key FROM messages WHERE parent = ?1 ORDER BY key";
 inline constexpr const char* kConsumeMessage = "DELETE FROM messages WHERE id = ?1 AND key = ?2";
 inline constexpr const char* kIsStart = "SELECT 1 FROM messages WHERE id = ?1 AND key = ?2 AND kind IN (1, 2)";
-inline constexpr const char* kDropQueueMessages = "DELETE FROM messages WHERE key = ?1 AND kind = 7";
+inline constexpr const char* kDropQueueMessages =
+    "DELETE FROM messages WHERE key = ?1 AND kind = 7 AND visible_at <= ?2";
+inline constexpr const char* kDropButQueueMessages = "DELETE FROM messages WHERE key = ?1 AND kind <> 7";
 inline constexpr const char* kDropMessages = "DELETE FROM messages WHERE key = ?1";
 
 // ---- Commits ----
@@ -138,7 +152,7 @@ inline constexpr const char* kLoadActivity =
 inline constexpr const char* kDeleteActivity = "DELETE FROM activities WHERE id = ?1";
 inline constexpr const char* kUnlockActivity =
     "UPDATE activities SET token = NULL, process = NULL, attempts = ?2, ready_at = ?3,"
-    " expires_at = CASE WHEN ?2 > 0 THEN expires_at ELSE scheduled_at + schedule_to_start END WHERE id = ?1";
+    " expires_at = CASE WHEN ?2 > 0 OR ?4 THEN expires_at ELSE scheduled_at + schedule_to_start END WHERE id = ?1";
 inline constexpr const char* kRenewActivity = "UPDATE activities SET ready_at = ?2 WHERE id = ?1";
 inline constexpr const char* kStoreDetails = "UPDATE activities SET details = ?2 WHERE id = ?1";
 
@@ -153,6 +167,8 @@ inline constexpr const char* kHeldSessions =
     "SELECT count(*), min(locked_until) FROM sessions WHERE owner = ?1 AND locked_until > ?2";
 inline constexpr const char* kRenewSessions =
     "UPDATE sessions SET locked_until = ?3 WHERE owner = ?1 AND locked_until > ?2 AND last_use > ?4";
+inline constexpr const char* kReleaseIdleSessions =
+    "UPDATE sessions SET locked_until = ?2 WHERE owner = ?1 AND locked_until > ?2 AND last_use <= ?3";
 inline constexpr const char* kHasLongerSession =
     "SELECT 1 FROM sessions WHERE owner = ?1 AND locked_until > ?2 AND last_use > ?3 LIMIT 1";
 inline constexpr const char* kUseSession = "UPDATE sessions SET last_use = ?2 WHERE session = ?1 AND locked_until > ?2";
@@ -165,6 +181,14 @@ inline constexpr const char* kReadExecution =
     "= ?2";
 inline constexpr const char* kReadChangedKeyValue = "SELECT value FROM key_value_changes WHERE key = ?1 AND name = ?2";
 inline constexpr const char* kReadKeptKeyValue = "SELECT value FROM key_values WHERE key = ?1 AND name = ?2";
+
+// ---- Pruning ----
+
+// The newest ?4 executions are kept. The current one, ?2, is always kept.
+inline constexpr const char* kOldExecutions =
+    "SELECT execution FROM executions WHERE key = ?1 AND execution <> ?2 AND status <> 0"
+    " AND (?3 IS NULL OR completed_at < ?3) AND execution NOT IN"
+    " (SELECT execution FROM executions WHERE key = ?1 ORDER BY execution DESC LIMIT ?4)";
 
 // What a test checks for scans. The rest of the statements (admin, clean-up, opening) may take their time.
 inline constexpr std::array kHotStatements = {kFindInstance,
@@ -181,13 +205,16 @@ inline constexpr std::array kHotStatements = {kFindInstance,
                                               kInsertMessage,
                                               kFirstMessage,
                                               kFirstStart,
+                                              kFirstContinuation,
                                               kFirstStartName,
-                                              kHasQueueMessage,
+                                              kFirstStartParent,
+                                              kFirstButQueueMessages,
                                               kVisibleStarts,
                                               kVisibleOthers,
                                               kConsumeMessage,
                                               kIsStart,
                                               kDropQueueMessages,
+                                              kDropButQueueMessages,
                                               kDropMessages,
                                               kInsertHistory,
                                               kInsertExecution,
@@ -226,6 +253,7 @@ inline constexpr std::array kHotStatements = {kFindInstance,
                                               kClaimSession,
                                               kHeldSessions,
                                               kRenewSessions,
+                                              kReleaseIdleSessions,
                                               kHasLongerSession,
                                               kUseSession,
                                               kReadCustomStatus,

@@ -21,36 +21,20 @@
 #include <perdure/provider_admin.h>
 #include <perdure/sqlite_provider.h>
 #include "providers/history_damage.h"
+#include "providers/home_process.h"
 #include "providers/instance_import.h"
 #include "providers/sqlite/process_lock.h"
 #include "providers/sqlite/queries.h"
 #include "providers/sqlite/readers.h"
+#include "providers/sqlite/saved_time.h"
 #include "providers/sqlite/store.h"
+#include "providers/sqlite/store_file.h"
 #include "providers/sqlite/wake_ups.h"
 #include "providers/sqlite/writer.h"
+#include "providers/store_errors.h"
+#include "providers/store_time.h"
 
 namespace perdure::sqlite {
-
-// The clock as the store shows it: it never runs backwards, whatever the machine's does.
-class StoreClock final : public Clock {
- public:
-  explicit StoreClock(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
-
-  [[nodiscard]] Timestamp now() const override {
-    const Milliseconds::rep current = clock_->now().time_since_epoch().count();
-    Milliseconds::rep latest = latest_.load();
-    while (latest < current && !latest_.compare_exchange_weak(latest, current)) {
-    }
-    return Timestamp(Milliseconds(std::max(latest, current)));
-  }
-  void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Timestamp deadline) override {
-    clock_->wait_until(lock, changed, deadline);
-  }
-
- private:
-  std::shared_ptr<Clock> clock_;
-  mutable std::atomic<Milliseconds::rep> latest_ = 0;
-};
 
 class SqliteStore final : public Provider, public ProviderAdmin, public InstanceImport, public HistoryDamage {
  public:
@@ -151,8 +135,11 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override;
   ProviderResult<bool> wait_for_change(const std::string& instance, const InstanceChange& change,
                                        Timestamp deadline) override;
-  void wake_waiters() noexcept override { wake_ups_->interrupt(); }
-  [[nodiscard]] Timestamp now() override { return clock_->now(); }
+  void wake_waiters() noexcept override {
+    if (home_.is_this()) wake_ups_->interrupt();
+  }
+  [[nodiscard]] Timestamp now() override { return time_->now(); }
+  [[nodiscard]] Milliseconds steady() override { return time_->steady(); }
 
   ProviderResult<void> register_node(const NodeInfo& node) override {
     if (node.id.empty()) return ProviderError(ProviderErrorKind::kInvalidArgument, "a node needs an id");
@@ -204,6 +191,9 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   ProviderResult<StartPage> list_queued_starts(const StartQuery& query) override {
     return read<StartPage>([&](Connection& connection) { return sqlite::list_queued_starts(connection, query); });
   }
+  ProviderResult<InstanceQueue> instance_queue(const std::string& instance) override {
+    return read<InstanceQueue>([&](Connection& connection) { return sqlite::instance_queue(connection, instance); });
+  }
   ProviderResult<std::vector<KeyValue>> read_key_value_snapshot(const std::string& instance) override {
     return read<std::vector<KeyValue>>(
         [&](Connection& connection) { return sqlite::read_key_value_snapshot(connection, instance); });
@@ -233,7 +223,9 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   void damage_history(const std::string& instance) override;
 
   // Transactions of this process that have changed something, synced or not, for measurements.
-  [[nodiscard]] std::uint64_t write_transactions() const noexcept { return writer_->write_transactions(); }
+  [[nodiscard]] std::uint64_t write_transactions() const noexcept {
+    return writer_ ? writer_->write_transactions() : 0;
+  }
 
  private:
   // Locks and attempts may be lost by a power cut: then nobody is left who could hold them.
@@ -249,33 +241,55 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   template <class T, class Look>
   ProviderResult<T> read(const Look& look);
 
+  // Takes a number in a transaction of its own.
   void enter();
+  // Takes a number unless there is one, and releases the locks of processes that are gone.
+  void take_number(Store& store);
+  // Locks the number anew if the file of locks was deleted: other processes would think that this one is gone.
+  void keep_number(Store& store);
+  // Returns the error of every call from now on, once the file is in doubt or no longer the one that was opened.
+  [[nodiscard]] std::optional<ProviderError> failure();
+  void fail_for_good(const ProviderError& error);
+  [[nodiscard]] static ProviderError not_writable();
+  void open_for_reading(const std::string& path, const SqliteOptions& options);
+  void make_readers(const SqliteOptions& options, bool alone);
+  [[nodiscard]] std::vector<std::int64_t> live_processes(Connection& connection) const;
 
+  HomeProcess home_;
   bool in_memory_;
-  std::shared_ptr<StoreClock> clock_;
+  std::unique_ptr<Connection> file_holder_;  // of a store that is only read: keeps the inode of the file in use
+  std::optional<StoreFile> file_;            // absent: in memory
+  std::shared_ptr<StoreTime> time_;
+  std::unique_ptr<SavedTime> saved_time_;
   std::unique_ptr<ProcessLocks> process_locks_;
   std::int64_t process_ = 0;
   std::unique_ptr<Readers> readers_;  // null: everything goes through the writer
   std::unique_ptr<WakeUps> wake_ups_;
-  std::unique_ptr<Writer> writer_;
+  std::unique_ptr<Writer> writer_;  // null: only read
 };
 
 template <class T, class Element, class Step>
 std::vector<ProviderResult<T>> SqliteStore::batch(std::span<const Element> elements, bool durable, const Step& step) {
+  if (!home_.is_this()) return {elements.size(), ProviderResult<T>(used_by_child(home_))};
   const ProviderError not_run(ProviderErrorKind::kUnavailable, "the store did not answer");
   std::vector<ProviderResult<T>> outcomes(elements.size(), ProviderResult<T>(not_run));
   if (elements.empty()) return outcomes;
-  Job job;
-  job.parts = elements.size();
-  job.durable = durable;
-  job.run = [&](Store& store, std::size_t part) { outcomes[part] = step(store, elements[part]); };
-  job.fail = [&](std::size_t part, const ProviderError& error) { outcomes[part] = error; };
-  writer_->execute(job);
+  if (!writer_) return std::vector<ProviderResult<T>>(elements.size(), ProviderResult<T>(not_writable()));
+  for (std::size_t first = 0; first < elements.size(); first += Writer::kPartsPerTransaction) {
+    Job job;
+    job.parts = std::min(elements.size() - first, Writer::kPartsPerTransaction);
+    job.durable = durable;
+    job.run = [&](Store& store, std::size_t part) { outcomes[first + part] = step(store, elements[first + part]); };
+    job.fail = [&](std::size_t part, const ProviderError& error) { outcomes[first + part] = error; };
+    writer_->execute(job);
+  }
   return outcomes;
 }
 
 template <class T, class Step>
 ProviderResult<T> SqliteStore::change(bool durable, const Step& step) {
+  if (!home_.is_this()) return used_by_child(home_);
+  if (!writer_) return not_writable();
   ProviderResult<T> outcome = ProviderError(ProviderErrorKind::kUnavailable, "the store did not answer");
   Job job;
   job.durable = durable;
@@ -294,15 +308,19 @@ ProviderResult<T> SqliteStore::change(bool durable, const Step& step) {
 
 template <class T, class Look>
 ProviderResult<T> SqliteStore::read(const Look& look) {
+  if (!home_.is_this()) return used_by_child(home_);
   if (!readers_) return change<T>(kMayBeForgotten, [&](Store& store) { return look(store.connection()); });
-  if (const std::optional<ProviderError> failed = writer_->failure()) return *failed;
+  if (const std::optional<ProviderError> failed = failure()) return *failed;
   try {
     std::optional<ProviderResult<T>> outcome;
     readers_->run([&](Connection& connection) { outcome = look(connection); });
     return *std::move(outcome);
   } catch (const SqliteError& error) {
-    if (leaves_doubt(error)) writer_->fail_for_good(as_provider_error(error));
+    if (leaves_doubt(error)) fail_for_good(as_provider_error(error));
     return as_provider_error(error);
+  } catch (const ProviderFailure& failure) {  // the reader's file is another
+    fail_for_good(failure.error());
+    return failure.error();
   }
 }
 

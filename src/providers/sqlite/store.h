@@ -3,10 +3,13 @@
 // back.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -30,11 +33,15 @@ struct Changes {
   bool instances = false;     // one may be due
   bool activities = false;    // one may be due
   std::uint64_t touched = 0;  // instances that changed for their clients, by change_group()
+  // An activity that was locked at once becomes due then, if its lock is not extended.
+  std::optional<Timestamp> activity_due_at;
 
+  void due(Timestamp at) noexcept { activity_due_at = std::min(activity_due_at.value_or(at), at); }
   void operator|=(const Changes& other) noexcept {
     instances = instances || other.instances;
     activities = activities || other.activities;
     touched |= other.touched;
+    if (other.activity_due_at) due(*other.activity_due_at);
   }
 };
 
@@ -53,6 +60,16 @@ class OperationFailed final : public std::runtime_error {
   return std::hash<std::string_view>()(instance) % 64;
 }
 
+// The result of a deletion, and the messages that it does not remove: starts of children whose parents still exist, and
+// the messages that these parents sent after them. The id is free after the deletion, so the child gets it.
+struct Deletion {
+  DeleteResult result;
+  std::vector<MessageRecord> left;  // the caller queues them again
+};
+
+// The message that the query stands on; its columns are those of sql::kVisibleStarts.
+[[nodiscard]] QueuedMessage read_message(const Query& query, const std::string& instance);
+
 class Store {
  public:
   struct Options {
@@ -67,11 +84,20 @@ class Store {
   void begin(Timestamp now) {
     now_ = now;
     changes_ = {};
+    effects_.clear();
     nothing_waits_for_.reset();
   }
   [[nodiscard]] Timestamp now() const noexcept { return now_; }
   [[nodiscard]] const Changes& changes() const noexcept { return changes_; }
   [[nodiscard]] Connection& connection() noexcept { return connection_; }
+  // Effects outside the database, such as log records: they happen after the commit, and not at all without one.
+  [[nodiscard]] std::size_t effects() const noexcept { return effects_.size(); }
+  [[nodiscard]] std::vector<std::function<void()>> take_effects() noexcept { return std::exchange(effects_, {}); }
+  // A savepoint was rolled back, before which there were as many effects.
+  void undo(std::size_t effects) {
+    effects_.resize(effects);
+    nothing_waits_for_.reset();
+  }
   // The number under which locks are taken; 0: nobody can tell when their owner dies.
   void set_process(std::int64_t process) noexcept { process_ = process; }
 
@@ -111,6 +137,8 @@ class Store {
   void remove_node(const std::string& id);
   // Gives back every lock of a process that is gone. What it had fetched stays counted.
   void release_process(std::int64_t process);
+  // Removes the number of a process that may be open, if it holds no lock. An open one takes a number again.
+  void forget_process_without_locks(std::int64_t process);
 
  private:
   struct LockedActivity {
@@ -124,8 +152,12 @@ class Store {
 
   // orchestrator_queue.cpp
   void sweep_orphans();
+  // Whether the first message of an orphan, queue messages aside, has reached its retention time.
+  [[nodiscard]] bool first_is_old(std::int64_t key);
   [[nodiscard]] OrchestrationItem lock_instance(InstanceRow& row, const OrchestrationFetch& fetch);
   [[nodiscard]] std::vector<QueuedMessage> load_messages(const InstanceRow& row, const OrchestrationFetch& fetch);
+  // A message that was checked.
+  void queue_message(const MessageRecord& message);
   void insert_message(InstanceRow& row, const MessageRecord& message);
   [[nodiscard]] InstanceRow find_or_insert(const std::string& id);
   // Ends a change of a row: it is scheduled anew and stored, or forgotten if nothing is left of it. Answers whether it
@@ -169,8 +201,20 @@ class Store {
 
   // deletion.cpp
   [[nodiscard]] bool is_running(const InstanceRow& row);
+  // The parent of an instance, or of an id with only a queued start.
+  [[nodiscard]] std::optional<std::string> parent_of(const InstanceRow& row);
+  [[nodiscard]] std::vector<InstanceRow> started_children_of(const InstanceRow& row);
+  [[nodiscard]] std::vector<InstanceRow> queued_children_of(const InstanceRow& row);
   [[nodiscard]] std::vector<InstanceRow> tree_of(const InstanceRow& root);
+  // Whether its parent would wait for it forever.
+  [[nodiscard]] bool has_waiting_parent(const InstanceRow& row);
+  [[nodiscard]] ProviderResult<Deletion> delete_tree(const std::string& instance, bool force);
+  [[nodiscard]] Deletion delete_rows(const std::vector<InstanceRow>& rows);
   void delete_row(const InstanceRow& row, DeleteResult& result);
+  [[nodiscard]] DeleteResult finish_deletion(const Deletion& deletion);
+  [[nodiscard]] std::map<MessageId, MessageRecord> messages_left_of(const InstanceRow& row,
+                                                                    const std::set<std::string>& deleted);
+  void withdraw_messages_of(const std::string& parent);
 
   // import.cpp
   void import_instance(const InstanceCopy& instance);
@@ -181,6 +225,7 @@ class Store {
   std::int64_t process_ = 0;
   Timestamp now_{};
   Changes changes_;
+  std::vector<std::function<void()>> effects_;
   // A fetch with these options would have found nothing, and nothing has come since: most commits of a transaction ask
   // the same.
   std::optional<WorkFetch> nothing_waits_for_;

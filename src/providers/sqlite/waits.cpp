@@ -5,6 +5,7 @@
 namespace perdure::sqlite {
 
 ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp deadline) {
+  if (!home_.is_this()) return used_by_child(home_);
   std::optional<ProviderError> error;
   const std::size_t first = wait.orchestrations ? WakeUps::kDueInstances : WakeUps::kDueActivities;
   const std::size_t second = wait.activities ? WakeUps::kDueActivities : WakeUps::kDueInstances;
@@ -43,6 +44,7 @@ ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp 
 
 ProviderResult<bool> SqliteStore::wait_for_change(const std::string& instance, const InstanceChange& change,
                                                   Timestamp deadline) {
+  if (!home_.is_this()) return used_by_child(home_);
   std::optional<ProviderError> error;
   const std::size_t topic = change_group(instance);
   const bool found = wake_ups_->wait(topic, topic, deadline, [&] {

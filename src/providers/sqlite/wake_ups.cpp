@@ -12,8 +12,9 @@ namespace {
 constexpr std::chrono::milliseconds kLookInterval{10};
 }  // namespace
 
-WakeUps::WakeUps(std::shared_ptr<Clock> clock, std::function<std::unique_ptr<Connection>()> open)
-    : clock_(std::move(clock)), open_(std::move(open)) {
+WakeUps::WakeUps(std::shared_ptr<StoreTime> time, std::function<std::unique_ptr<Connection>()> open,
+                 std::function<bool()> has_moved)
+    : time_(std::move(time)), open_(std::move(open)), has_moved_(std::move(has_moved)) {
   if (open_) watcher_ = std::thread([this] { watch(); });
 }
 
@@ -30,6 +31,13 @@ void WakeUps::bump(std::size_t topic) {
   ++topics_[topic].changes;
 }
 
+void WakeUps::pass_due(Topic& topic, Timestamp now) {
+  if (!topic.due_at || *topic.due_at > now) return;
+  topic.due_at.reset();
+  ++topic.changes;
+  changed_.notify_all();
+}
+
 void WakeUps::changed(const Changes& changes) {
   bool wakes = false;
   {
@@ -40,6 +48,14 @@ void WakeUps::changed(const Changes& changes) {
     };
     if (changes.instances) note(kDueInstances);
     if (changes.activities) note(kDueActivities);
+    if (changes.activity_due_at) {
+      Topic& topic = topics_[kDueActivities];
+      const bool is_first = !topic.due_at || *changes.activity_due_at < *topic.due_at;
+      if (is_first && topic.waiters > 0) {
+        topic.due_at = changes.activity_due_at;
+        wakes = true;
+      }
+    }
     for (std::uint64_t left = changes.touched; left != 0; left &= left - 1) {
       note(static_cast<std::size_t>(std::countr_zero(left)));
     }
@@ -75,6 +91,7 @@ bool WakeUps::wait(std::size_t first_topic, std::size_t second_topic, Timestamp 
   ++second.waiters;
   if (++waiters_ == 1) watch_changed_.notify_one();
   bool satisfied = false;
+  const Milliseconds end = time_->end_of_wait(deadline);
   for (;;) {
     // Counted before the look, so that a change during it is not missed.
     const std::uint64_t seen = seen_changes();
@@ -82,10 +99,15 @@ bool WakeUps::wait(std::size_t first_topic, std::size_t second_topic, Timestamp 
     const Look answer = look();
     lock.lock();
     satisfied = answer.satisfied;
-    if (satisfied || interrupted() || clock_->now() >= deadline) break;
-    const Timestamp until = std::min(deadline, answer.again_at.value_or(deadline));
-    while (seen_changes() == seen && !interrupted() && clock_->now() < until) {
-      clock_->wait_until(lock, changed_, until);
+    if (satisfied || interrupted() || time_->steady() >= end) break;
+    const Timestamp again_at = answer.again_at.value_or(Timestamp::max());
+    for (;;) {
+      const Timestamp now = time_->now();
+      pass_due(first, now);
+      pass_due(second, now);
+      if (seen_changes() != seen || interrupted() || time_->steady() >= end || now >= again_at) break;
+      const Timestamp due_at = std::min(first.due_at.value_or(again_at), second.due_at.value_or(again_at));
+      time_->wait_until(lock, changed_, std::min(end, time_->steady_at(std::min(again_at, due_at))));
     }
     if (interrupted()) break;
   }
@@ -110,8 +132,8 @@ void WakeUps::watch() {
     try {
       if (!connection) connection = open_();
       const std::int64_t now = connection->integer("PRAGMA data_version");
-      moved = std::exchange(version, now) != now;
-    } catch (const SqliteError&) {
+      moved = std::exchange(version, now) != now || has_moved_();
+    } catch (const std::runtime_error&) {  // SqliteError, or ProviderFailure for a file that is another
       // The store is in trouble; the waiters look for themselves and are told.
       connection.reset();
       moved = true;

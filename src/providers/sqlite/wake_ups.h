@@ -8,12 +8,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
-#include <perdure/clock.h>
 #include "providers/sqlite/connection.h"
 #include "providers/sqlite/store.h"
+#include "providers/store_time.h"
 
 namespace perdure::sqlite {
 
@@ -23,8 +24,10 @@ class WakeUps {
   static constexpr std::size_t kDueInstances = 64;
   static constexpr std::size_t kDueActivities = 65;
 
-  // `open` makes the connection that watches for other processes; empty: there are none.
-  WakeUps(std::shared_ptr<Clock> clock, std::function<std::unique_ptr<Connection>()> open);
+  // `open` makes the connection that watches for other processes; empty: there are none. `has_moved` is asked as often
+  // as the connection, and may be empty with it.
+  WakeUps(std::shared_ptr<StoreTime> time, std::function<std::unique_ptr<Connection>()> open,
+          std::function<bool()> has_moved);
   WakeUps(const WakeUps&) = delete;
   WakeUps& operator=(const WakeUps&) = delete;
   ~WakeUps();
@@ -48,13 +51,17 @@ class WakeUps {
   struct Topic {
     std::uint64_t changes = 0;
     std::size_t waiters = 0;
+    std::optional<Timestamp> due_at;  // when time alone makes something due that waiters have not seen
   };
 
   void bump(std::size_t topic);
+  // Counts what has become due by time alone as a change.
+  void pass_due(Topic& topic, Timestamp now);
   void watch();
 
-  std::shared_ptr<Clock> clock_;
+  std::shared_ptr<StoreTime> time_;
   std::function<std::unique_ptr<Connection>()> open_;
+  std::function<bool()> has_moved_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -79,7 +79,7 @@ ProviderResult<void> Store::ack_activity(const WorkAck& ack) {
   const InstanceRow before = row;
   connection_.run(sql::kDeleteActivity, activity->id);
   use_session(activity->session);
-  if (ack.completion) insert_message(row, *ack.completion);
+  if (ack.completion && !(ack.completion->must_exist && row.is_orphan())) insert_message(row, *ack.completion);
   if (ack.completion || !row.is_instance()) finish(row, before);
   return {};
 }
@@ -89,7 +89,7 @@ ProviderResult<void> Store::abandon_activity(const Abandon& abandon) {
   if (!activity) return {};
   const bool take_back = abandon.ignore_attempt && activity->attempts > 0;
   connection_.run(sql::kUnlockActivity, activity->id, activity->attempts - (take_back ? 1U : 0U),
-                  shifted(now_, abandon.delay));
+                  shifted(now_, abandon.delay), abandon.has_begun);
   worth_a_look();
   return {};
 }
@@ -138,6 +138,7 @@ LockName Store::insert_activity(std::int64_t key, const MessageRecord& activity,
     expires_at.reset();
     token = lock.secret;
     process = process_;
+    changes_.due(ready_at);
   } else {
     worth_a_look();
   }
@@ -174,8 +175,9 @@ std::size_t Store::renew_sessions(std::span<const std::string> owners, Milliseco
   const Timestamp used_after = shifted(now_, -idle_timeout);
   std::size_t renewed = 0;
   for (const std::string& owner : std::set<std::string>(owners.begin(), owners.end())) {
-    // Given up, or held for less long than those who wait were told.
-    if (connection_.query(sql::kHasLongerSession, owner, until, used_after).step()) worth_a_look();
+    // Sessions were released, or are held for less time than waiters assume.
+    const bool released = connection_.run(sql::kReleaseIdleSessions, owner, now_, used_after) > 0;
+    if (released || connection_.query(sql::kHasLongerSession, owner, until, used_after).step()) worth_a_look();
     renewed += static_cast<std::size_t>(connection_.run(sql::kRenewSessions, owner, now_, until, used_after));
   }
   return renewed;

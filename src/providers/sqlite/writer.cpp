@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <new>
-#include <set>
 #include <utility>
 
 #include <sqlite3.h>
@@ -11,16 +10,15 @@ namespace perdure::sqlite {
 
 namespace {
 
-// Bounds what one transaction holds back, not what callers may ask.
-constexpr std::size_t kPartsPerTransaction = 1'024;
-
 // The log is copied into the file in larger steps than SQLite's own: fewer stops, and pages that change often are
 // copied less often.
 constexpr int kPagesPerCheckpoint = 4'000;
 
 // These concern the file, not the operation that met them: doing the parts one by one would only meet them again.
-bool concerns_store(const SqliteError& error) noexcept {
-  switch (error.code() & 0xFF) {
+bool concerns_store(const std::exception& error) noexcept {
+  const auto* sqlite_error = dynamic_cast<const SqliteError*>(&error);
+  if (sqlite_error == nullptr) return false;
+  switch (sqlite_error->code() & 0xFF) {
     case SQLITE_FULL:
     case SQLITE_IOERR:
     case SQLITE_BUSY:
@@ -35,7 +33,9 @@ bool concerns_store(const SqliteError& error) noexcept {
   }
 }
 
-ProviderError describe_unexpected(const std::exception& error) {
+ProviderError describe_failed_part(const std::exception& error) {
+  if (const auto* sqlite_error = dynamic_cast<const SqliteError*>(&error)) return as_provider_error(*sqlite_error);
+  if (const auto* operation = dynamic_cast<const OperationFailed*>(&error)) return operation->error();
   if (const auto* failure = dynamic_cast<const ProviderFailure*>(&error)) return failure->error();
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return {ProviderErrorKind::kUnavailable, "out of memory; nothing was written"};
@@ -68,6 +68,8 @@ void Writer::execute(Job& job) {
   queue_.push_back(&waiting);
   if (queue_.size() == 1) arrived_.notify_one();
   waiting.changed.wait(lock, [&waiting] { return waiting.done; });
+  lock.unlock();
+  for (const std::function<void()>& effect : waiting.effects) effect();
 }
 
 std::size_t Writer::waiting() const {
@@ -105,50 +107,72 @@ std::vector<Writer::Waiting*> Writer::next_group() {
   return group;
 }
 
-// A part that fails is told so and left out, and the others are done again without it: nobody pays for a neighbour with
-// more than a little time.
+// The first failure costs one more run of the group, with a savepoint for each part; further failures cost nothing
+// more.
 void Writer::run_group(const std::vector<Waiting*>& group) {
   bool durable = false;
   for (const Waiting* waiting : group) durable = durable || waiting->job->durable;
-  std::set<std::pair<const Job*, std::size_t>> left_out;
+  Parts failed;
+  bool guarded = false;
+  bool made_room = false;
   while (!has_failed_) {
-    Job* job = nullptr;
-    std::size_t part = 0;
-    const auto leave_out = [&](const ProviderError& error) {
-      job->fail(part, error);
-      left_out.emplace(job, part);
-    };
+    Position position;
     try {
-      transaction(durable, [&] {
-        for (const Waiting* waiting : group) {
-          job = waiting->job;
-          for (part = 0; part < job->parts; ++part) {
-            if (!left_out.contains({job, part})) job->run(store_, part);
-          }
-        }
-        job = nullptr;
-      });
+      transaction(durable, [&] { run_parts(group, guarded, position, failed); });
       return;
-    } catch (const SqliteError& error) {
-      const ProviderError shown = as_provider_error(error);
-      if (job == nullptr || concerns_store(error)) {
-        if (shown.kind() == ProviderErrorKind::kStoreFailed) fail_for_good(shown);
-        fail_all(group, shown);
-        return;
-      }
-      leave_out(shown);
-    } catch (const OperationFailed& failure) {
-      leave_out(failure.error());
     } catch (const std::exception& error) {
-      const ProviderError shown = describe_unexpected(error);
-      if (job == nullptr) {
+      const ProviderError shown = describe_failed_part(error);
+      if (position.job == nullptr || concerns_store(error)) {
+        disk_was_full_ = shown.kind() == ProviderErrorKind::kDiskFull;
+        if (disk_was_full_ && !std::exchange(made_room, true)) {
+          checkpoint();  // the log may be all that fills it
+          continue;
+        }
+        const bool is_sqlite = dynamic_cast<const SqliteError*>(&error) != nullptr;
+        if (is_sqlite && shown.kind() == ProviderErrorKind::kStoreFailed) fail_for_good(shown);
         fail_all(group, shown);
         return;
       }
-      leave_out(shown);
+      position.job->fail(position.part, shown);
+      failed.emplace(position.job, position.part);
+      guarded = true;
     }
   }
   fail_all(group, *failure());
+}
+
+void Writer::run_parts(const std::vector<Waiting*>& group, bool guarded, Position& position, Parts& failed) {
+  for (Waiting* waiting : group) {
+    position.job = waiting->job;
+    for (position.part = 0; position.part < position.job->parts; ++position.part) {
+      if (failed.contains({position.job, position.part})) continue;
+      if (!guarded) {
+        position.job->run(store_, position.part);
+      } else if (const std::optional<ProviderError> error = run_guarded(position)) {
+        position.job->fail(position.part, *error);
+        failed.emplace(position.job, position.part);
+      }
+    }
+    waiting->effects = store_.take_effects();
+  }
+  position.job = nullptr;
+}
+
+std::optional<ProviderError> Writer::run_guarded(const Position& position) {
+  connection_->run("SAVEPOINT part");
+  const std::size_t effects = store_.effects();
+  try {
+    position.job->run(store_, position.part);
+    connection_->run("RELEASE part");
+    return std::nullopt;
+  } catch (const std::exception& error) {
+    // Some errors have ended the whole transaction.
+    if (concerns_store(error) || !connection_->in_transaction()) throw;
+    connection_->run("ROLLBACK TO part");
+    connection_->run("RELEASE part");
+    store_.undo(effects);
+    return describe_failed_part(error);
+  }
 }
 
 void Writer::transaction(bool durable, const std::function<void()>& body) {
@@ -156,24 +180,41 @@ void Writer::transaction(bool durable, const std::function<void()>& body) {
     set_durable(durable);
     connection_->run("BEGIN IMMEDIATE");
     const std::int64_t changes = connection_->total_changes();
-    store_.begin(options_.now());
+    store_.begin(options_.begin_time(*connection_));
+    if (options_.begun) options_.begun(store_);
     body();
+    if (connection_->total_changes() != changes) options_.save_time(*connection_);
     connection_->run("COMMIT");
     if (connection_->total_changes() != changes) ++write_transactions_;
+    disk_was_full_ = false;
   } catch (...) {
     // Some errors have ended the transaction already.
     if (connection_->in_transaction()) connection_->execute("ROLLBACK");
     throw;
   }
+  if (const std::optional<ProviderError> problem = options_.verify ? options_.verify() : std::nullopt) {
+    fail_for_good(*problem);
+    throw ProviderFailure(*problem);
+  }
   options_.committed(store_.changes());
 }
 
 void Writer::checkpoint() {
-  if (has_failed_ || connection_->log_pages() < kPagesPerCheckpoint) return;
+  const int pages = connection_->log_pages();
+  if (pages < kPagesPerCheckpoint) restart_from_ = 2 * kPagesPerCheckpoint;
+  if (has_failed_ || (pages < kPagesPerCheckpoint && !disk_was_full_)) return;
+  Connection::Checkpoint mode = Connection::Checkpoint::kPassive;
+  if (pages >= restart_from_) {
+    // Readers that overlap have kept the log from beginning anew. A reader that never ends must not cost more than one
+    // wait for each further step of the log.
+    mode = Connection::Checkpoint::kRestart;
+    restart_from_ = pages + kPagesPerCheckpoint;
+  }
+  if (disk_was_full_) mode = Connection::Checkpoint::kTruncate;  // its pages may be all that fills the disk
   try {
-    connection_->execute("PRAGMA wal_checkpoint(PASSIVE)");
+    connection_->checkpoint(mode);
   } catch (const SqliteError& error) {
-    // Anything else passes: the log has it all, and the next commit tries again.
+    // Anything else passes: the log has it all, and the next group tries again.
     if (leaves_doubt(error)) fail_for_good(as_provider_error(error));
   }
 }
@@ -202,7 +243,8 @@ void Writer::set_durable(bool durable) {
 }
 
 void Writer::fail_all(const std::vector<Waiting*>& group, const ProviderError& error) {
-  for (const Waiting* waiting : group) {
+  for (Waiting* waiting : group) {
+    waiting->effects.clear();
     for (std::size_t part = 0; part < waiting->job->parts; ++part) waiting->job->fail(part, error);
   }
 }

@@ -10,7 +10,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <perdure/provider_error.h>
@@ -19,8 +21,8 @@
 
 namespace perdure::sqlite {
 
-// Some parts that are done in order. Each either answers or fails alone; when one fails in the midst of writing, the
-// others of its transaction are run again without it, so a part must not remember that it ran before.
+// Some parts that are done in order. Each succeeds or fails alone. When one fails in the midst of writing, the others
+// of its transaction run once more, each with a savepoint, so a part must not remember that it ran before.
 struct Job {
   std::size_t parts = 1;
   // False: may be forgotten by a power cut (a lock, an attempt), though not by the end of the process.
@@ -33,7 +35,11 @@ class Writer {
  public:
   struct Options {
     bool sync_commits = true;
-    std::function<Timestamp()> now;
+    std::function<Timestamp(Connection&)> begin_time;  // the time of a transaction that has just begun
+    std::function<void(Connection&)> save_time;        // before the end of one that has changed something
+    std::function<void(Store&)> begun;                 // called first in each transaction; may be empty
+    // Called after each commit, before its jobs end; an error fails them and the store for good. May be empty.
+    std::function<std::optional<ProviderError>()> verify;
     std::function<void(const Changes&)> committed;  // called on the writer's thread
     std::function<void()> failed;                   // the store has failed for good; called once, on any thread
   };
@@ -41,10 +47,14 @@ class Writer {
   Writer(std::unique_ptr<Connection> connection, Store::Options store_options, Options options);
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
+  // Bounds what one transaction holds back, and how long it blocks other processes. Longer batches are split.
+  static constexpr std::size_t kPartsPerTransaction = 1'024;
+
   // Finishes the jobs that were handed in.
   ~Writer();
 
-  // Returns when every part has run and is committed, or has failed.
+  // Returns when every part has run and is committed, or has failed. Effects that the parts deferred run on the thread
+  // of the caller, after the commit.
   void execute(Job& job);
 
   // Jobs that wait for the next transaction.
@@ -59,15 +69,26 @@ class Writer {
   struct Waiting {
     Job* job = nullptr;
     bool done = false;
+    std::vector<std::function<void()>> effects;
     std::condition_variable changed;
   };
+  // The part that runs; `job` is null before the first and after the last one of a transaction.
+  struct Position {
+    Job* job = nullptr;
+    std::size_t part = 0;
+  };
+  using Parts = std::set<std::pair<const Job*, std::size_t>>;
 
   void work();
   [[nodiscard]] std::vector<Waiting*> next_group();
   void run_group(const std::vector<Waiting*>& group);
+  // Runs the parts that are not in `failed`. With `guarded`, a part that fails is undone alone and added to `failed`.
+  void run_parts(const std::vector<Waiting*>& group, bool guarded, Position& position, Parts& failed);
+  // Throws only errors that concern the whole transaction; returns the error of a part that was undone.
+  [[nodiscard]] std::optional<ProviderError> run_guarded(const Position& position);
   // Throws what went wrong, after rolling back.
   void transaction(bool durable, const std::function<void()>& body);
-  // Copies what the log has collected into the file, once it is worth it.
+  // Copies what the log has collected into the file, once it is worth it or the disk is full.
   void checkpoint();
   void fail_all(const std::vector<Waiting*>& group, const ProviderError& error);
   void set_durable(bool durable);
@@ -76,6 +97,8 @@ class Writer {
   Store store_;
   Options options_;
   bool durable_ = true;  // how SQLite commits now
+  bool disk_was_full_ = false;
+  int restart_from_ = 0;  // pages of the log from which a checkpoint waits for readers
   std::atomic<std::uint64_t> write_transactions_ = 0;
 
   mutable std::mutex mutex_;

@@ -80,7 +80,8 @@ void move_time(Run& run) {
   if (kind < 60) return run.advance(Milliseconds{dice.between(1, 500)});
   if (kind < 82) return run.advance(Milliseconds{dice.between(500, 5'000)});
   if (kind < 94) return run.advance(Milliseconds{dice.between(5'000, 60'000)});
-  if (kind < 96) return run.advance(-Milliseconds{dice.between(1, 2'000)});  // the store's own time must stand still
+  // Back alone: after a step forward stores may differ in how long locks hold.
+  if (kind < 96) return run.step(-Milliseconds{dice.between(1, 2'000)});
   run.advance(run.orphan_retention() + Milliseconds{static_cast<std::int64_t>(dice.below(40'000)) - 20'000});
 }
 

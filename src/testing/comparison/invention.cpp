@@ -196,11 +196,21 @@ MessageRecord Invention::start(const std::string& instance) {
   return record;
 }
 
+ParentLink Invention::link() {
+  return {.instance = instance(),
+          .execution_id = dice_.between(1, 2),
+          .schedule_id = dice_.between(1, 20),
+          .incarnation = dice_.between(0, 1'000)};
+}
+
 MessageRecord Invention::message(const std::string& instance) {
   const auto made = [&]() -> MessageRecord {
     switch (dice_.below(14)) {
-      case 0:
-        return cancel_message(instance);
+      case 0: {
+        MessageRecord record = cancel_message(instance);
+        if (dice_.chance(50)) record.parent = link();
+        return record;
+      }
       case 1:
         return terminate_message(instance);
       case 2: {
@@ -211,9 +221,12 @@ MessageRecord Invention::message(const std::string& instance) {
       case 4:
       case 5:
         return queue_message(instance, bytes());
-      case 6:
-        return dice_.chance(50) ? start_message(instance, orchestration())
-                                : continue_message(instance, orchestration());
+      case 6: {
+        if (dice_.chance(30)) return continue_message(instance, orchestration());
+        MessageRecord record = start_message(instance, orchestration());
+        if (dice_.chance(60)) record.parent = link();
+        return record;
+      }
       case 7:
         return completion_of(activity(instance, kFirstExecutionId, dice_.between(1, 20)));
       case 8: {  // written by a newer engine
@@ -228,6 +241,7 @@ MessageRecord Invention::message(const std::string& instance) {
   };
   MessageRecord record = made();
   if (!record.visible_at) record.visible_at = visible_at();
+  record.must_exist = dice_.chance(25);
   return record;
 }
 
@@ -244,8 +258,9 @@ MessageRecord Invention::activity(const std::string& instance, ExecutionId execu
 }
 
 MessageRecord Invention::completion_of(const MessageRecord& activity) {
-  if (dice_.chance(25)) return failure(activity, "it broke");
-  return completion(activity, bytes());
+  MessageRecord record = dice_.chance(25) ? failure(activity, "it broke") : completion(activity, bytes());
+  record.must_exist = dice_.chance(15);
+  return record;
 }
 
 std::vector<EventRecord> Invention::events(EventId first, std::size_t count) {

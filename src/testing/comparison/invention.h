@@ -39,6 +39,7 @@ class Invention {
   [[nodiscard]] PruneOptions prune_options();
 
   [[nodiscard]] MessageRecord start(const std::string& instance);
+  [[nodiscard]] ParentLink link();
   // For the orchestrator queue, of any kind that belongs there.
   [[nodiscard]] MessageRecord message(const std::string& instance);
   [[nodiscard]] MessageRecord activity(const std::string& instance, ExecutionId execution, EventId id);

@@ -14,6 +14,8 @@ void renew_turns(Run& run);
 void read_locked_history(Run& run);
 void enqueue_messages(Run& run);
 void enqueue_start(Run& run);
+// Deletes an instance, sends messages to its id, and may let them age or start it again.
+void address_orphan(Run& run);
 
 // ---- The worker queue ----
 void fetch_work(Run& run);

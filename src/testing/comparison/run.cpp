@@ -24,6 +24,11 @@ void Run::advance(Milliseconds by) {
   call([&] { return Fields("now").add("after", by).text(); }, [](Provider& store, Side) { return store.now(); });
 }
 
+void Run::step(Milliseconds by) {
+  for (ProviderFactory* const factory : factories_) factory->step(by);
+  call([&] { return Fields("now").add("set by", by).text(); }, [](Provider& store, Side) { return store.now(); });
+}
+
 void Run::damage(const std::string& instance) {
   const ProviderResult<InstanceInfo> info = stores_[0]->admin()->instance_info(instance);
   if (!info) return;

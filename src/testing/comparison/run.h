@@ -75,6 +75,7 @@ class Run {
   }
 
   void advance(Milliseconds by);
+  void step(Milliseconds by);
   void damage(const std::string& instance);
   // Nothing is promised about what is read of such events.
   [[nodiscard]] bool is_damaged(const std::string& instance, ExecutionId execution) const {

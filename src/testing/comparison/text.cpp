@@ -104,6 +104,15 @@ std::string text_of(const WorkFetch& fetch) {
       .text();
 }
 
+std::string text_of(const ParentLink& link) {
+  return Fields("link")
+      .add("of", link.instance)
+      .add("execution", link.execution_id)
+      .add("schedule", link.schedule_id)
+      .add("incarnation", link.incarnation)
+      .text();
+}
+
 std::string text_of(const StartedMetadata& started) {
   return Fields("started")
       .add("name", started.name)
@@ -148,6 +157,7 @@ std::string text_of(const Abandon& abandon) {
       .add("token", abandon.token)
       .add("delay", abandon.delay)
       .add("ignore attempt", abandon.ignore_attempt)
+      .add("has begun", abandon.has_begun)
       .text();
 }
 
@@ -211,12 +221,14 @@ std::string text_of(const MessageRecord& message) {
       .add("execution", message.execution)
       .add("activity", message.activity_id)
       .add("name", message.name)
+      .add("parent", message.parent)
       .add("visible", message.visible_at)
       .add("session", message.session)
       .add("tag", message.tag)
       .add("start to close", message.timeouts.start_to_close)
       .add("schedule to start", message.timeouts.schedule_to_start)
       .add("heartbeat", message.timeouts.heartbeat)
+      .add("must exist", message.must_exist)
       .add("body", message.body)
       .text();
 }
@@ -258,6 +270,7 @@ std::string text_of(const OrchestrationItem& item) {
       .add("last event", item.last_event_id)
       .add("messages", item.messages)
       .add("history", item.history)
+      .add("continuation missing", item.continuation_missing)
       .text();
 }
 

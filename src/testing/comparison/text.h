@@ -30,6 +30,7 @@ namespace perdure::testing::comparison {
 [[nodiscard]] std::string text_of(const SessionFetch& session);
 [[nodiscard]] std::string text_of(const OrchestrationFetch& fetch);
 [[nodiscard]] std::string text_of(const WorkFetch& fetch);
+[[nodiscard]] std::string text_of(const ParentLink& link);
 [[nodiscard]] std::string text_of(const StartedMetadata& started);
 [[nodiscard]] std::string text_of(const KeyValueMutation& mutation);
 [[nodiscard]] std::string text_of(const TurnCommit& commit);

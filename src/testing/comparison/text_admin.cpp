@@ -79,7 +79,7 @@ std::string text_of(const ActivityPage& page) {
 }
 
 std::string text_of(const QueuedStart& start) {
-  return Fields("start").add("of", start.instance).add("name", start.name).text();
+  return Fields("start").add("of", start.instance).add("name", start.name).add("head", start.body_head).text();
 }
 
 std::string text_of(const StartPage& page) {

@@ -41,7 +41,7 @@ class TurnInvention {
       StartedMetadata& started = commit_.started.emplace();
       started.name = invention_.orchestration();
       started.version = invention_.version();
-      if (dice_.chance(35)) started.parent = invention_.instance();
+      if (dice_.chance(35)) started.parent = invention_.link();
       started.pinned_version = invention_.version();
       started.carry_forward = dice_.below(3);
     }

@@ -207,4 +207,27 @@ void enqueue_start(Run& run) {
            [&](Provider& store, Side) { return store.enqueue_start(start, policy); });
 }
 
+void address_orphan(Run& run) {
+  Invention invention(run);
+  Dice& dice = run.dice();
+  const std::string instance = invention.instance();
+  run.call_admin([&] { return Fields("delete_instance").add("", instance).text(); },
+                 [&](ProviderAdmin& admin, Side) { return admin.delete_instance(instance, true); });
+  for (std::size_t rounds = dice.between(1, 2); rounds > 0; --rounds) {
+    std::vector<MessageRecord> messages;
+    for (std::size_t left = dice.between(1, 4); left > 0; --left) {
+      messages.push_back(dice.chance(50) ? queue_message(instance, invention.bytes()) : invention.message(instance));
+      if (dice.chance(20)) messages.back().visible_at = run.now() + run.orphan_retention() / 2;
+    }
+    run.call([&] { return Fields("enqueue_messages").add("", messages).text(); },
+             [&](Provider& store, Side) { return store.enqueue_messages(messages); });
+    if (dice.chance(40))
+      run.advance(run.orphan_retention() / 2 + Milliseconds{static_cast<std::int64_t>(dice.below(3)) - 1});
+  }
+  if (dice.chance(50)) return;
+  const MessageRecord start = invention.start(instance);
+  run.call([&] { return Fields("enqueue_start").add("", start).text(); },
+           [&](Provider& store, Side) { return store.enqueue_start(start, StartPolicy::kIgnore); });
+}
+
 }  // namespace perdure::testing::comparison

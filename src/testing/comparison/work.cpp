@@ -68,8 +68,9 @@ void abandon_work(Run& run) {
     const Both<LockToken> token = invention.work_token();
     const Milliseconds delay = run.dice().chance(50) ? Milliseconds{0} : invention.delay();
     const bool ignore = run.dice().chance(40);
-    abandons.push_back({Abandon{.token = token[0], .delay = delay, .ignore_attempt = ignore},
-                        Abandon{.token = token[1], .delay = delay, .ignore_attempt = ignore}});
+    const bool begun = run.dice().chance(50);
+    abandons.push_back({Abandon{.token = token[0], .delay = delay, .ignore_attempt = ignore, .has_begun = begun},
+                        Abandon{.token = token[1], .delay = delay, .ignore_attempt = ignore, .has_begun = begun}});
   }
   run.call([&] { return Fields("abandon_work_items").add("", of_side(abandons, 0)).text(); },
            [&](Provider& store, Side side) { return store.abandon_work_items(of_side(abandons, side)); });

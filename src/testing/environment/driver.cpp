@@ -48,7 +48,9 @@ std::string name_of(const OpenWork& work) {
 Driver::Driver(Registry code, TestOptions options)
     : clock_(std::make_shared<VirtualClock>(options.start)),
       log_(std::make_shared<CapturingLogSink>(LogLevel::kTrace, CapturingLogSink::kDefaultCapacity, log_clock(clock_))),
-      store_(make_memory_provider({.clock = clock_, .logger = Logger(log_), .metrics = options.runtime.metrics})),
+      outside_(std::make_shared<OutsideStore>(
+          make_memory_provider({.clock = clock_, .logger = Logger(log_), .metrics = options.runtime.metrics}), clock_)),
+      store_(outside_),
       watched_(std::make_shared<WatchedStore>(store_)),
       client_(store_, {.limits = options.runtime.limits, .logger = Logger(log_)}),
       dice_(options.seed),
@@ -72,7 +74,7 @@ void Driver::use_mock(const Registry& mock) {
 void Driver::plan(Timestamp at, std::function<void()> function) {
   check_thread();
   if (!function) throw std::invalid_argument("an empty function was planned; there is nothing to call");
-  plan_.add(at, {.function = std::move(function), .owner = desk_.current()});
+  plan_.add(at, {.function = std::move(function), .owner = desk_.current(), .comes_first = at > now()});
 }
 
 // ---- calls of the test ---------------------------------------------------------------------------------------------
@@ -125,7 +127,7 @@ bool Driver::proceed(Timestamp limit) {
                   ", things still happen: does a workflow go round in circles? If not, raise TestOptions::max_steps");
   }
   if (work() || await_other_threads()) return true;
-  const Timestamp next = next_moment();
+  const Timestamp next = next_moment(limit);
   if (next > limit || next == Timestamp::max()) return false;
   clock_->jump_to(next);
   return true;
@@ -133,7 +135,7 @@ bool Driver::proceed(Timestamp limit) {
 
 bool Driver::work() {
   if (const auto planned = plan_.take_due(now())) {
-    desk_.run_as(planned->owner, planned->function);
+    make_planned_call(*planned);
     return true;
   }
   ensure_node();
@@ -142,6 +144,19 @@ bool Driver::work() {
   if (possible == 0) return false;
   step(options_.seed == 0 ? 0 : dice_.below(possible));
   return true;
+}
+
+void Driver::make_planned_call(const Plan::Entry& planned) {
+  struct Restored {
+    Restored(OutsideStore& of, std::optional<Timestamp> moment) : store(of), before(of.set_planned_moment(moment)) {}
+    Restored(const Restored&) = delete;
+    Restored& operator=(const Restored&) = delete;
+    ~Restored() { store.set_planned_moment(before); }
+    OutsideStore& store;
+    std::optional<Timestamp> before;  // the call may be made during another one
+  };
+  const Restored restored(*outside_, planned.comes_first ? std::optional(now()) : std::nullopt);
+  desk_.run_as(planned.owner, planned.function);
 }
 
 std::size_t Driver::choices() {
@@ -197,14 +212,14 @@ std::vector<OpenWork> Driver::under_way_on_other_threads() {
 
 // ---- time ----------------------------------------------------------------------------------------------------------
 
-Timestamp Driver::next_moment() {
+Timestamp Driver::next_moment(Timestamp limit) {
   const Timestamp farthest = shifted(now(), kFarthest);
   const Timestamp due = std::min(next_moment_of_store(), plan_.next());
   const std::vector<OpenWork> open = watched_->open_work();
   const bool has_deadline =
       std::any_of(open.begin(), open.end(), [](const OpenWork& work) { return work.has_deadline; });
-  // That the node wants to look after its locks is nothing to wait for.
-  if (due >= farthest && !has_deadline) return Timestamp::max();
+  // The renewal of locks alone is not progress to wait for.
+  if (due >= farthest && !has_deadline && limit >= farthest) return Timestamp::max();
   Timestamp next = due;
   for (const auto& node : nodes_) {
     if (const Timestamp wake = node->wake_at(); wake > now()) next = std::min(next, wake);

@@ -15,6 +15,7 @@
 #include <perdure/testing/test_environment.h>
 #include "testing/dice.h"
 #include "testing/environment/activity_desk.h"
+#include "testing/environment/outside_store.h"
 #include "testing/environment/plan.h"
 #include "testing/environment/stall_report.h"
 #include "testing/environment/virtual_clock.h"
@@ -56,12 +57,13 @@ class Driver {
   // How many things the nodes could do now.
   [[nodiscard]] std::size_t choices();
   void step(std::size_t choice);
+  void make_planned_call(const Plan::Entry& planned);
   // Until something can be done because another thread has completed an activity. False: none is to be waited for.
   // Throws Stalled when the patience is over.
   bool await_other_threads();
   [[nodiscard]] std::vector<OpenWork> under_way_on_other_threads();
-  // When time alone lets something happen; Timestamp::max(): never.
-  [[nodiscard]] Timestamp next_moment();
+  // The next time at which something happens by itself, or Timestamp::max(). Times after `limit` do not matter.
+  [[nodiscard]] Timestamp next_moment(Timestamp limit);
   [[nodiscard]] Timestamp next_moment_of_store();
   [[nodiscard]] StallScene scene();
 
@@ -72,7 +74,8 @@ class Driver {
   TestOptions options_;
   std::shared_ptr<VirtualClock> clock_;
   std::shared_ptr<CapturingLogSink> log_;
-  std::shared_ptr<Provider> store_;
+  std::shared_ptr<OutsideStore> outside_;
+  std::shared_ptr<Provider> store_;  // the same, for the test
   std::shared_ptr<WatchedStore> watched_;
   Client client_;
   Dice dice_;

@@ -29,6 +29,7 @@ class Plan {
     std::function<void()> function;
     Call owner;                   // the activity that planned it, and waits for virtual time by that; or null
     bool only_for_owner = false;  // it is void when nobody waits for the owner any more
+    bool comes_first = false;     // it was planned for a later moment, and comes before everything else of that moment
   };
 
   void add(Timestamp at, Entry entry);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 
+#include "model/reserved_names.h"
 #include "replay/history_facts.h"
 
 namespace perdure::testing {
@@ -72,7 +73,7 @@ std::string describe_activity(const events::ActivityScheduled& activity, const A
   if (scene.under_way.contains(identity)) {
     return text + ": it has been started and never ends; see set_activity_duration()";
   }
-  if (!scene.tags.matches(activity.tag)) {
+  if (!scene.tags.matches(activity.tag) && !is_engine_activity(activity.name)) {
     const std::string tag = activity.tag ? "tag '" + *activity.tag + "'" : std::string("no tag");
     return text + ": it has " + tag + ", which this environment does not serve; see RuntimeOptions::worker_tag_filter";
   }

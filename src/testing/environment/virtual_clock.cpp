@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "providers/times.h"
+
 namespace perdure::testing {
 
 namespace {
@@ -14,8 +16,10 @@ struct Sleep {
 }  // namespace
 
 void VirtualClock::wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
-                              Timestamp deadline) {
-  if (!on_driving_thread()) return time_.wait_until(lock, changed, deadline);
+                              Milliseconds until) {
+  if (!on_driving_thread()) return time_.wait_until(lock, changed, until);
+  // This clock is never set, so that both of its times pass alike.
+  const Timestamp deadline = until == Milliseconds::max() ? Timestamp::max() : shifted(now(), until - steady());
   if (asking_) throw Sleep{deadline};
   if (!drive_) {
     throw std::logic_error("a wait on the store of a test environment that is gone: nothing could ever end it");

@@ -22,7 +22,9 @@ class VirtualClock final : public Clock {
   explicit VirtualClock(Timestamp start) : time_(start) {}
 
   [[nodiscard]] Timestamp now() const override { return time_.now(); }
-  void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Timestamp deadline) override;
+  [[nodiscard]] Milliseconds steady() const override { return time_.steady(); }
+  [[nodiscard]] std::string steady_origin() const override { return time_.steady_origin(); }
+  void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Milliseconds until) override;
 
   [[nodiscard]] bool on_driving_thread() const noexcept { return std::this_thread::get_id() == driving_thread_; }
   // An empty function: nobody drives any more.

@@ -2,6 +2,9 @@
 #include "testing/simulation/audit.h"
 
 #include <algorithm>
+#include <tuple>
+
+#include <perdure/memory_provider.h>
 
 namespace perdure::testing::simulation {
 
@@ -16,11 +19,16 @@ std::string described(const MessageRecord& record) {
 }
 
 bool is_same(const MessageRecord& one, const MessageRecord& other) {
-  return one.kind == other.kind && one.execution == other.execution && one.body == other.body && one.name == other.name;
+  return one.kind == other.kind && one.execution == other.execution && one.body == other.body &&
+         one.name == other.name && one.parent == other.parent;
 }
 
 bool ends_execution(const TurnCommit& commit) {
   return commit.status && is_terminal(commit.status->status);
+}
+
+bool ends_instance(const TurnCommit& commit) {
+  return ends_execution(commit) && commit.status->status != ExecutionStatus::kContinuedAsNew;
 }
 
 }  // namespace
@@ -34,12 +42,45 @@ std::optional<Timestamp> Audit::next_moment(Timestamp after) const {
 bool Audit::at_rest(Timestamp now) const {
   const auto rests = [now](const auto& entry) {
     const Instance& instance = entry.second;
-    const bool awaited =
-        instance.exists || std::any_of(instance.queue.begin(), instance.queue.end(),
-                                       [](const Queued& m) { return begins_execution(m.record.kind); });
-    return (instance.queue.empty() || !awaited) && !(instance.lock && instance.lock->until > now);
+    const bool awaited = std::any_of(instance.queue.begin(), instance.queue.end(), [&](const Queued& message) {
+      return !message.may_be_discarded && !message.may_be_dropped &&
+             (instance.exists || begins_execution(message.record.kind));
+    });
+    return !awaited && !(instance.lock && instance.lock->until > now);
   };
   return activities_.empty() && std::all_of(instances_.begin(), instances_.end(), rests);
+}
+
+bool Audit::only_ended_are_left(Timestamp now) const {
+  const auto is_left = [now](const auto& entry) {
+    const Instance& instance = entry.second;
+    if (instance.lock && instance.lock->until > now) return true;
+    return !instance.ended && !instance.queue.empty() && !is_orphan(instance);
+  };
+  return activities_.empty() && std::none_of(instances_.begin(), instances_.end(), is_left);
+}
+
+bool Audit::is_orphan(const Instance& instance) {
+  return !instance.exists && std::none_of(instance.queue.begin(), instance.queue.end(),
+                                          [](const Queued& message) { return begins_execution(message.record.kind); });
+}
+
+void Audit::note_old_orphans(Timestamp now) {
+  const Milliseconds retention = MemoryProviderOptions().orphan_retention;
+  for (auto& [id, instance] : instances_) {
+    if (instance.queue.empty() || !is_orphan(instance)) continue;
+    // Queue messages have their time each; of the others the oldest decides about all.
+    const auto is_queue_message = [](const Queued& message) {
+      return message.record.kind == MessageKind::kQueueMessage;
+    };
+    const auto is_old = [&](const Queued& message) { return message.visible_at + retention <= now; };
+    const bool others_go = std::any_of(instance.queue.begin(), instance.queue.end(), [&](const Queued& message) {
+      return !is_queue_message(message) && is_old(message);
+    });
+    for (Queued& message : instance.queue) {
+      if (is_queue_message(message) ? is_old(message) : others_go) message.may_be_dropped = true;
+    }
+  }
 }
 
 std::vector<std::string> Audit::instances() const {
@@ -71,21 +112,24 @@ Audit::Instance* Audit::owner_of(const LockToken& token, Timestamp now) {
 
 void Audit::fetched(const OrchestrationFetch& fetch, const OrchestrationBatch& batch) {
   const Timestamp now = batch.now;
+  note_old_orphans(now);
   for (const OrchestrationItem& item : batch.items) {
     Instance& instance = instances_[item.instance];
     const auto& lock = instance.lock;
-    check_lapse(quoted(item.instance), lock, now);
+    if (instance.lost_start) instance.not_before.reset();
+    if (!instance.lost_start) check_lapse(quoted(item.instance), lock, now);
     if (instance.not_before && *instance.not_before > now) {
       problem(quoted(item.instance) + " was fetched " + std::to_string((*instance.not_before - now).count()) +
               " ms before the delay was over with which it had been given back");
     }
-    if (lock && lock->until > now && (lock->keeper.empty() || lock->keeper != fetch.owner)) {
+    if (lock && lock->until > now && !instance.lost_start && (lock->keeper.empty() || lock->keeper != fetch.owner)) {
       problem(quoted(item.instance) + " was locked again " + std::to_string((lock->until - now).count()) +
               " ms before its lock ended");
     }
     if (!instance_of_.emplace(item.token.value, item.instance).second) {
       problem("the token of " + quoted(item.instance) + " was given out before");
     }
+    if (instance.lost_start) instance.attempts = item.attempt_count - 1;
     if (item.attempt_count != ++instance.attempts) {
       problem(quoted(item.instance) + " was fetched for the " + std::to_string(instance.attempts) +
               ". time since its last commit, but the store counts " + std::to_string(item.attempt_count));
@@ -98,6 +142,8 @@ void Audit::fetched(const OrchestrationFetch& fetch, const OrchestrationBatch& b
               std::to_string(instance.execution.value_or(kFirstExecutionId)) + " was its last");
     }
     instance.lock = Lock{item.token.value, item.locked_until, {}, fetch.owner, now, fetch.lock_timeout};
+    instance.end_requested = false;
+    instance.lost_start = false;
     moment(item.locked_until);
     check_messages(instance, fetch, item, now);
   }
@@ -123,9 +169,11 @@ void Audit::check_messages(Instance& instance, const OrchestrationFetch& fetch, 
     instance.fetched.emplace(message.id, same);
   }
   if (item.messages.size() >= fetch.max_messages) return;
-  for (const Queued& queued : instance.queue) {
-    if (queued.visible_at <= now && !found.contains(&queued)) problem(described(queued.record) + " was not delivered");
-  }
+  std::erase_if(instance.queue, [&](const Queued& queued) {
+    if (queued.visible_at > now || found.contains(&queued)) return false;
+    if (!queued.may_be_dropped && !queued.may_be_discarded) problem(described(queued.record) + " was not delivered");
+    return queued.may_be_dropped;
+  });
 }
 
 // What begins an execution first, then by the time at which it became visible, then by position.
@@ -150,9 +198,12 @@ void Audit::committed(const TurnCommit& commit, const ProviderResult<CommitAnswe
   if (!commits_.insert(commit.commit_id).second) problem("a commit of " + quoted(id) + " was carried out twice");
   Instance* const instance = owner_of(commit.token, now);
   if (!instance) return problem("a commit of " + quoted(id) + " was accepted from somebody who had lost its lock");
-  consume(id, *instance, commit);
+  const Queue consumed = consume(id, *instance, commit);
   for (const LockToken& token : commit.completed_work) complete(id, token, now);
   append(id, *instance, commit);
+  note_parent(*instance, commit, consumed);
+  check_cancel(id, *instance, commit, consumed);
+  check_outcomes(id, *instance, commit, consumed);
   const ExecutionId execution = instance->execution.value_or(commit.execution_id);
   for (const MessageRecord& activity : commit.activities) {
     activities_[{id, execution, activity.activity_id}] =
@@ -162,6 +213,7 @@ void Audit::committed(const TurnCommit& commit, const ProviderResult<CommitAnswe
   }
   for (const EventId withdrawn : commit.cancelled_activities) remove_activity({id, execution, withdrawn});
   claim(commit, *answer, now);
+  if (commit.status) instance->ended = ends_instance(commit);
   instance->attempts = 0;
   instance->not_before.reset();
   instance->last_commit = commit.commit_id;
@@ -178,7 +230,7 @@ void Audit::committed(const TurnCommit& commit, const ProviderResult<CommitAnswe
   } else {
     instance->lock.reset();
   }
-  for (const MessageRecord& message : commit.messages) enqueued(message, now);
+  send(id, *instance, commit, consumed, now);
 }
 
 // Whoever has the lock is not told that it lost it, and asks for nothing that the store has to refuse. A commit that
@@ -188,7 +240,8 @@ void Audit::check_refusal(const TurnCommit& commit, const ProviderError& error, 
   if (known != instances_.end() && known->second.exists && known->second.last_commit == commit.commit_id) {
     return problem("a commit of " + quoted(known->first) + " that came again was not recognised: " + error.to_string());
   }
-  if (!owner_of(commit.token, now)) return;
+  const Instance* const owner = owner_of(commit.token, now);
+  if (!owner || owner->lost_start) return;
   if (error.kind() != ProviderErrorKind::kLockLost) {
     return problem("a commit of " + quoted(known->first) + " was refused: " + error.to_string());
   }
@@ -199,16 +252,18 @@ void Audit::check_refusal(const TurnCommit& commit, const ProviderError& error, 
   problem("a commit of " + quoted(instance_of_.at(commit.token.value)) + " was refused although its lock held");
 }
 
-void Audit::consume(const std::string& id, Instance& instance, const TurnCommit& commit) {
+Audit::Queue Audit::consume(const std::string& id, Instance& instance, const TurnCommit& commit) {
+  Queue consumed;
   for (const MessageId message : commit.consumed) {
     const auto fetched = instance.fetched.find(message);
     if (fetched == instance.fetched.end()) {
       problem("a commit of " + quoted(id) + " consumes a message that it did not get");
       continue;
     }
-    instance.queue.erase(fetched->second);
+    consumed.splice(consumed.end(), instance.queue, fetched->second);
     instance.fetched.erase(fetched);
   }
+  return consumed;
 }
 
 void Audit::append(const std::string& id, Instance& instance, const TurnCommit& commit) {
@@ -219,10 +274,12 @@ void Audit::append(const std::string& id, Instance& instance, const TurnCommit& 
       problem(quoted(id) + " began execution " + std::to_string(commit.execution_id) + " when " + std::to_string(next) +
               " was next");
     }
+    if (!instance.exists) instance.incarnation = commit.commit_id;
     instance.execution = commit.execution_id;
     instance.pinned_version.reset();
     instance.last_event = 0;
     instance.exists = true;
+    instance.ended = false;
   }
   if (commit.started) {
     instance.name = commit.started->name;
@@ -254,7 +311,7 @@ void Audit::abandoned(const Abandon& abandon, const ProviderResult<void>& answer
   instance.fetched.clear();
   if (abandon.ignore_attempt && instance.attempts > 0) --instance.attempts;
   instance.not_before.reset();
-  if (abandon.delay > Milliseconds(0)) instance.not_before = now + abandon.delay;
+  if (abandon.delay > Milliseconds(0) && !instance.end_requested) instance.not_before = now + abandon.delay;
   check_count(quoted(known->second), abandon);
   moment(now + abandon.delay);
 }
@@ -267,17 +324,45 @@ void Audit::renewed(const LockToken& token, const ProviderResult<Timestamp>& unt
   moment(*until);
 }
 
+bool Audit::is_known(const std::string& id) const {
+  const auto found = instances_.find(id);
+  if (found == instances_.end()) return false;
+  const Queue& queue = found->second.queue;
+  return found->second.exists ||
+         std::any_of(queue.begin(), queue.end(), [](const Queued& each) { return begins_execution(each.record.kind); });
+}
+
+// A message that must find its instance is refused without one, and only then.
+void Audit::sent(const MessageRecord& message, const ProviderResult<void>& answer, Timestamp now) {
+  const bool lacks_receiver = message.must_exist && !is_known(message.instance);
+  if (answer && lacks_receiver) {
+    problem(described(message) + " was accepted although there is no " + quoted(message.instance));
+  }
+  if (!answer && answer.error().kind() == ProviderErrorKind::kNotFound && !lacks_receiver) {
+    problem(described(message) + " was refused although there is " + quoted(message.instance));
+  }
+  if (answer) enqueued(message, now);
+}
+
 void Audit::enqueued(const MessageRecord& message, Timestamp now) {
+  if (message.must_exist && !is_known(message.instance)) return;  // a commit discards it
   const Timestamp visible_at = std::max(message.visible_at.value_or(now), now);
   Instance& instance = instances_[message.instance];
-  instance.queue.push_back({message, message.visible_at.value_or(now), ++last_position_});
-  if (ends_instance(message.kind)) instance.not_before.reset();
+  instance.queue.push_back({message, message.visible_at.value_or(now), ++last_position_, {}, {}, false, false});
+  if (perdure::ends_instance(message.kind)) {
+    instance.not_before.reset();
+    instance.end_requested = true;
+  }
   moment(visible_at);
 }
 
 void Audit::started(const MessageRecord& start, StartOutcome outcome, Timestamp now) {
   if (outcome == StartOutcome::kIgnored) return;
-  if (outcome == StartOutcome::kReplaced) deleted(start.instance);
+  Queue refused;  // starts of children that had come before: the new instance has the id, and refuses them
+  if (outcome == StartOutcome::kReplaced) {
+    remove({start.instance});
+    refused.swap(instances_[start.instance].queue);
+  }
   const Instance& instance = instances_[start.instance];
   const bool queued = std::any_of(instance.queue.begin(), instance.queue.end(),
                                   [](const Queued& each) { return begins_execution(each.record.kind); });
@@ -285,21 +370,12 @@ void Audit::started(const MessageRecord& start, StartOutcome outcome, Timestamp 
     problem("a start of " + quoted(start.instance) + " was accepted although there is one already");
   }
   enqueued(start, now);
-}
-
-void Audit::deleted(const std::set<std::string>& instances) {
-  for (const std::string& instance : instances) deleted(instance);
-  for (const auto& [id, instance] : instances_) {
-    if (instance.exists && instance.parent && instances.contains(*instance.parent)) {
-      problem(quoted(*instance.parent) + " was deleted, but its child " + quoted(id) + " was left behind");
-    }
+  for (Queued& each : refused) {
+    each.visible_at = std::max(each.visible_at, start.visible_at.value_or(now));
+    each.position = ++last_position_;
   }
-}
-
-void Audit::deleted(const std::string& instance) {
-  instances_.erase(instance);
-  std::erase_if(activities_, [&](const auto& entry) { return std::get<0>(entry.first) == instance; });
-  std::erase_if(histories_, [&](const auto& entry) { return entry.first.first == instance; });
+  Queue& queue = instances_[start.instance].queue;
+  queue.splice(queue.end(), refused);
 }
 
 }  // namespace perdure::testing::simulation

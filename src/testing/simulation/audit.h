@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <perdure/provider.h>
+#include <perdure/provider_admin.h>
 
 namespace perdure::testing::simulation {
 
@@ -33,10 +34,16 @@ class Audit {
   [[nodiscard]] std::optional<Timestamp> next_moment(Timestamp after) const;
   // Nothing is queued and nothing is locked.
   [[nodiscard]] bool at_rest(Timestamp now) const;
+  // Whether only messages for ended instances are queued, and nothing is locked.
+  [[nodiscard]] bool only_ended_are_left(Timestamp now) const;
   [[nodiscard]] const std::map<ExecutionKey, std::vector<EventRecord>>& histories() const noexcept {
     return histories_;
   }
   [[nodiscard]] std::vector<std::string> instances() const;
+  // The first start of each instance that has not begun.
+  [[nodiscard]] std::vector<QueuedStart> queued_starts() const;
+  // Messages that clients sent to ids without an instance.
+  [[nodiscard]] std::size_t orphans() const;
   // Turns that the store has accepted.
   [[nodiscard]] std::size_t commits() const noexcept { return commits_.size(); }
   // Whose token it is or was; empty: nobody's.
@@ -53,6 +60,7 @@ class Audit {
   void committed(const TurnCommit& commit, const ProviderResult<CommitAnswer>& answer, Timestamp now);
   void abandoned(const Abandon& abandon, const ProviderResult<void>& answer, Timestamp now);
   void renewed(const LockToken& token, const ProviderResult<Timestamp>& until, Timestamp now);
+  void sent(const MessageRecord& message, const ProviderResult<void>& answer, Timestamp now);
   void enqueued(const MessageRecord& message, Timestamp now);
   void started(const MessageRecord& start, StartOutcome outcome, Timestamp now);
 
@@ -66,9 +74,9 @@ class Audit {
 
   // Something may happen by itself then.
   void expect(Timestamp at) { moment(at); }
-  // A client has deleted these, all at once.
+  // A client has deleted these, all at once. Messages queued for them are gone too, except starts of other instances'
+  // children; and so are the messages that they had queued for children that have not begun.
   void deleted(const std::set<std::string>& instances);
-  void deleted(const std::string& instance);
 
  private:
   struct Lock {
@@ -80,10 +88,20 @@ class Audit {
     Milliseconds length{};    // from one renewal to the end
     CommitId claimed_by = 0;  // of an activity: the commit that claimed it
   };
+  // An instance as it was when it sent something. One that has its id later is another.
+  struct Sender {
+    std::string instance;
+    CommitId incarnation = 0;
+    bool operator==(const Sender&) const = default;
+  };
   struct Queued {
     MessageRecord record;
     Timestamp visible_at{};
     std::uint64_t position = 0;
+    std::optional<Sender> sender;     // absent: a client, or an activity
+    std::optional<Sender> meant_for;  // outcomes of children: the parent that scheduled the child
+    bool may_be_discarded = false;    // its sender or its receiver is gone
+    bool may_be_dropped = false;      // it was an orphan's for longer than the store keeps such messages
   };
   using Queue = std::list<Queued>;
   struct Instance {
@@ -94,10 +112,15 @@ class Audit {
     std::optional<ExecutionId> execution;  // absent before the first commit
     EventId last_event = 0;
     bool exists = false;
+    bool ended = false;  // its execution, and there is no next one
     std::optional<Timestamp> not_before;
+    bool end_requested = false;  // since it was fetched last
     std::optional<CommitId> last_commit;
-    std::string name;                               // of its orchestration
-    std::optional<std::string> parent;              // as its first commit says
+    std::string name;                     // of its orchestration
+    std::optional<ParentLink> parent;     // as its first commit says
+    std::optional<Sender> parent_sender;  // the sender of the start that it began with
+    CommitId incarnation = 0;             // its first commit
+    bool lost_start = false;              // a start is gone; perhaps the lock and the count of attempts with it
     std::optional<SemanticVersion> pinned_version;  // of the execution
   };
   struct Activity {
@@ -115,12 +138,18 @@ class Audit {
 
   void problem(std::string text) { problems_.push_back(std::move(text)); }
   void moment(Timestamp at) { moments_.insert(at); }
+  // There is an instance, or a start that is queued.
+  [[nodiscard]] bool is_known(const std::string& id) const;
   // Who has the lock, if this is the token of it and its time is not over.
   [[nodiscard]] Instance* owner_of(const LockToken& token, Timestamp now);
   [[nodiscard]] Activity* worker_of(const LockToken& token, Timestamp now);
   void check_messages(Instance& instance, const OrchestrationFetch& fetch, const OrchestrationItem& item,
                       Timestamp now);
   void check_order(const Queued& message, const Queued*& last);
+  // Neither an instance nor a queued start.
+  [[nodiscard]] static bool is_orphan(const Instance& instance);
+  // The messages that a fetch at this time may discard before it selects instances.
+  void note_old_orphans(Timestamp now);
   // Everything that a fetch could take and did not, although it had room.
   void check_left_out(const OrchestrationFetch& fetch, const OrchestrationBatch& batch);
   void check_left_out(const WorkFetch& fetch, const WorkBatch& batch);
@@ -130,8 +159,18 @@ class Audit {
   // A lock that was taken over.
   void check_lapse(const std::string& what, const std::optional<Lock>& lock, Timestamp now);
   void check_refusal(const TurnCommit& commit, const ProviderError& error, Timestamp now);
-  void consume(const std::string& id, Instance& instance, const TurnCommit& commit);
+  // Returns the consumed messages.
+  Queue consume(const std::string& id, Instance& instance, const TurnCommit& commit);
   void append(const std::string& id, Instance& instance, const TurnCommit& commit);
+  // ---- parents and children (audit_links.cpp) ----
+  void note_parent(Instance& instance, const TurnCommit& commit, const Queue& consumed);
+  void check_cancel(const std::string& id, const Instance& instance, const TurnCommit& commit, const Queue& consumed);
+  void check_outcomes(const std::string& id, const Instance& instance, const TurnCommit& commit, const Queue& consumed);
+  void send(const std::string& id, const Instance& instance, const TurnCommit& commit, const Queue& consumed,
+            Timestamp now);
+  [[nodiscard]] const Instance* alive(const std::optional<Sender>& sender) const;
+  void forget_messages_of(const Sender& sender);
+  void remove(const std::set<std::string>& instances);
   void claim(const TurnCommit& commit, const CommitAnswer& answer, Timestamp now);
   // A commit that came again lists what it claimed and still holds.
   void check_claims(const std::string& id, const TurnCommit& commit, const CommitAnswer& answer, Timestamp now);

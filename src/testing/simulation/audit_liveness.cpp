@@ -47,10 +47,12 @@ bool Audit::is_ready(const Instance& instance, const OrchestrationFetch& fetch, 
   if (instance.lock && instance.lock->until > now) return false;
   if (instance.not_before && *instance.not_before > now) return false;
   const auto counts = [&](const Queued& message) {
-    return message.visible_at <= now && (instance.exists || begins_execution(message.record.kind));
+    return !message.may_be_discarded && !message.may_be_dropped && message.visible_at <= now &&
+           (instance.exists || begins_execution(message.record.kind));
   };
   const auto first = std::find_if(instance.queue.begin(), instance.queue.end(), counts);
   if (first == instance.queue.end()) return false;
+  if (instance.exists && instance.ended) return true;  // its messages need no code
   const auto& names = fetch.filter.orchestrations;
   if (!names.empty() && !contains(names, instance.exists ? instance.name : first->record.name)) return false;
   const auto& versions = fetch.filter.engine_versions;

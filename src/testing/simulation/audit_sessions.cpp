@@ -38,9 +38,10 @@ void Audit::sessions_renewed(std::span<const std::string> owners, Milliseconds e
   std::size_t renewed = 0;
   for (auto& [id, session] : sessions_) {
     const bool is_theirs = std::find(owners.begin(), owners.end(), session.owner) != owners.end();
-    if (!is_theirs || session.until <= now || session.last_use <= now - idle_timeout) continue;
-    session.until = now + extend_for;
-    ++renewed;
+    if (!is_theirs || session.until <= now) continue;
+    const bool is_used = session.last_use > now - idle_timeout;
+    session.until = is_used ? now + extend_for : now;
+    if (is_used) ++renewed;
   }
   if (renewed != *count) {
     problem(std::to_string(*count) + " sessions were renewed, but " + std::to_string(renewed) + " are held and in use");

@@ -1,9 +1,12 @@
 #include "testing/simulation/audited_store.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <variant>
 
 #include <perdure/event.h>
+#include <perdure/provider_admin.h>
 #include "model/event_codec.h"
 
 namespace perdure::testing::simulation {
@@ -17,6 +20,17 @@ std::string outcome_text(const ProviderResult<T>& answer) {
 
 std::string activity_text(const MessageRecord& record) {
   return "'" + record.name + "' #" + std::to_string(record.activity_id) + " of " + record.instance;
+}
+
+std::vector<QueuedStart> stored_starts(Provider& store) {
+  std::vector<QueuedStart> starts;
+  StartQuery query{.limit = 1'000, .cursor = {}};
+  do {
+    StartPage page = store.admin()->list_queued_starts(query).value();
+    std::move(page.starts.begin(), page.starts.end(), std::back_inserter(starts));
+    query.cursor = page.next;
+  } while (!query.cursor.empty());
+  return starts;
 }
 
 }  // namespace
@@ -51,10 +65,22 @@ void AuditedStore::notice_deletions() {
   std::set<std::string> gone;
   for (const std::string& instance : audit_.instances()) {
     const auto status = inner().read_status(instance);
-    if (!status || *status) continue;
+    // The start of another instance may be queued under the id already.
+    if (!status || (*status && !(*status)->pending)) continue;
     gone.insert(instance);
-    if (log_.on()) say(instance + " was deleted");
   }
+  const std::vector<QueuedStart> known = audit_.queued_starts();
+  const std::vector<QueuedStart> stored = known.empty() ? known : stored_starts(inner());
+  for (const QueuedStart& start : known) {
+    // A child's start may wait behind the one that was deleted, and then stays in the store under the same id.
+    if (std::find(stored.begin(), stored.end(), start) == stored.end()) gone.insert(start.instance);
+  }
+  if (log_.on()) {
+    for (const std::string& instance : gone) say(instance + " was deleted");
+  }
+  if (gone.empty()) return;
+  // The next instance of the id has rows of its own.
+  std::erase_if(damaged_, [&](const auto& event) { return gone.contains(std::get<0>(event)); });
   audit_.deleted(gone);
 }
 
@@ -125,15 +151,16 @@ std::vector<ProviderResult<Timestamp>> AuditedStore::renew_orchestration_locks(s
 }
 
 std::vector<ProviderResult<void>> AuditedStore::enqueue_messages(std::span<const MessageRecord> messages) {
+  notice_deletions();  // the client may have deleted the receiver in the same step
   auto answers = inner().enqueue_messages(messages);
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (answers[i]) audit_.enqueued(messages[i], now());
-  }
+  for (std::size_t i = 0; i < messages.size(); ++i) audit_.sent(messages[i], answers[i], now());
   return answers;
 }
 
 ProviderResult<StartOutcome> AuditedStore::enqueue_start(const MessageRecord& start, StartPolicy policy) {
+  notice_deletions();  // the client may have deleted the id just before
   auto outcome = inner().enqueue_start(start, policy);
+  if (outcome && *outcome == StartOutcome::kReplaced) notice_deletions();
   if (outcome) audit_.started(start, *outcome, now());
   return outcome;
 }

@@ -20,6 +20,7 @@ void Cluster::start(std::size_t place) {
   // The process before this one may have been left with locks that it could not know of.
   if (member.line) hinder(member, member.line->misled_at());
   member.line = std::make_shared<NodeStore>(store_);
+  member.line->set_refusal(refusal_);
   member.node = std::make_unique<SteppedNode>(member.line, code_.registry(member.generation),
                                               code_.options(place, member.generation), dice_.next());
 }
@@ -37,6 +38,12 @@ void Cluster::say(const Member& member, Timestamp now, const std::string& text) 
 }
 
 void Cluster::wake(Timestamp now) {
+  if (refuses_until_ && *refuses_until_ <= now) {
+    refuse(Refusal::kNone, now);
+    refuses_until_.reset();
+    log_.begin("");
+    log_.add(now, "the store works again");
+  }
   for (std::size_t place = 0; place < members_.size(); ++place) {
     Member& member = members_[place];
     if (!member.node && member.back_at <= now) {
@@ -76,7 +83,7 @@ std::vector<Cluster::Choice> Cluster::choices() {
 }
 
 Timestamp Cluster::next_moment() const {
-  Timestamp next = Timestamp::max();
+  Timestamp next = refuses_until_.value_or(Timestamp::max());
   for (const Member& member : members_) {
     if (!member.node) {
       next = std::min(next, member.back_at);
@@ -92,7 +99,7 @@ Timestamp Cluster::next_moment() const {
 }
 
 bool Cluster::is_whole() const {
-  return std::all_of(members_.begin(), members_.end(), [](const Member& member) {
+  return !refuses_until_ && std::all_of(members_.begin(), members_.end(), [](const Member& member) {
     return member.node && !member.paused && !member.cut_off && !member.wrong_clock && !member.leaving;
   });
 }
@@ -123,6 +130,15 @@ void Cluster::cut_off(std::size_t place, Timestamp until) {
   members_[place].cut_off = until;
   hinder(members_[place], until);
   members_[place].line->set_reachable(false);
+}
+
+void Cluster::refuse(Refusal refusal, Timestamp until) {
+  refusal_ = refusal;
+  refuses_until_ = until;
+  hinder_all(until);
+  for (Member& member : members_) {
+    if (member.line) member.line->set_refusal(refusal);
+  }
 }
 
 void Cluster::set_clock(std::size_t place, Milliseconds offset, Timestamp until) {

@@ -59,6 +59,8 @@ class Cluster {
   void crash(std::size_t place, Timestamp back_at);
   void pause(std::size_t place, Timestamp until);
   void cut_off(std::size_t place, Timestamp until);
+  // Applies to every node, including nodes that start during the outage.
+  void refuse(Refusal refusal, Timestamp until);
   void set_clock(std::size_t place, Milliseconds offset, Timestamp until);
   // Finishes what it has begun, or dies; and the next one is of the next generation.
   void upgrade(std::size_t place, bool in_good_order, Timestamp now);
@@ -95,6 +97,8 @@ class Cluster {
   Dice dice_;
   RunLog& log_;
   std::vector<Member> members_;
+  std::optional<Timestamp> refuses_until_;
+  Refusal refusal_ = Refusal::kNone;
 };
 
 }  // namespace perdure::testing::simulation

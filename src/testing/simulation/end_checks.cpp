@@ -25,12 +25,20 @@ std::vector<std::string> check_queues(Provider& store) {
   return problems;
 }
 
+std::vector<std::string> check_messages_taken(Provider& store, const Audit& audit) {
+  const QueueDepths depths = store.admin()->queue_depths().value();
+  const std::uint64_t messages = depths.messages + depths.delayed_messages;
+  const std::uint64_t orphans = audit.orphans();
+  if (messages <= orphans) return {};
+  return {std::to_string(messages - orphans) + " messages that nobody can ever take are left in the queues"};
+}
+
 std::vector<std::string> check_histories_kept(Provider& store, const Audit& audit, const std::set<std::string>& damaged,
-                                              bool clients_prune) {
+                                              const std::function<bool(const std::string&)>& may_be_pruned) {
   std::vector<std::string> problems;
   for (const auto& [key, committed] : audit.histories()) {
     const auto stored = store.admin()->read_history(key.first, key.second).value();
-    if (stored.empty() && clients_prune) continue;
+    if (stored.empty() && may_be_pruned(key.first)) continue;
     if (stored != committed) {
       problems.push_back(named(key) + ": the stored history (" + std::to_string(stored.size()) +
                          " events) is not the one that was committed (" + std::to_string(committed.size()) + ")");
@@ -45,9 +53,10 @@ std::vector<std::string> check_histories_kept(Provider& store, const Audit& audi
 }
 
 std::vector<HistoryFinding> check_rebuilding(Provider& store, const Registry& registry,
-                                             const std::set<std::string>& damaged) {
+                                             const std::set<std::string>& damaged, bool only_registered) {
   HistoryCheckOptions options;
   options.live_only = false;
+  options.only_registered = only_registered;
   std::vector<HistoryFinding> findings = check_histories(store, registry, options).findings;
   std::erase_if(findings, [&](const HistoryFinding& finding) { return damaged.contains(finding.instance); });
   return findings;

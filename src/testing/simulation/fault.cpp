@@ -8,8 +8,8 @@ namespace perdure::testing::simulation {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kFaultNames{
-    "crash",  "crash-in-call", "lost-answer", "store-error",  "repeated", "slow-call",
-    "outage", "pause",         "time-jump",   "clock-offset", "upgrade",  "damage",
+    "crash", "crash-in-call", "lost-answer",  "store-error", "repeated", "slow-call",  "outage",
+    "pause", "time-jump",     "clock-offset", "upgrade",     "damage",   "clock-step", "store-outage",
 };
 
 }  // namespace

@@ -23,8 +23,13 @@ enum class Fault : std::uint8_t {
   kClockOffset,  // the clock of a node is wrong for a while
   kUpgrade,      // a node is replaced by one with a newer version of the code
   kDamage,       // a stored event cannot be read any more
+  kClockStep,    // the source of the store's time is set: back, or forward if the store is in memory
+  kStoreOutage,  // for up to ten minutes the store refuses some or all calls of every node as failed
 };
-inline constexpr std::size_t kFaultKinds = 12;
+inline constexpr std::size_t kFaultKinds = 14;
+// Faults that may strike at any step. The others have a step of their own (Scenery), so that they do not change the
+// random choices for these.
+inline constexpr std::size_t kThrownFaults = kFaultKinds - 2;
 
 [[nodiscard]] std::string_view to_string(Fault fault) noexcept;
 
@@ -33,6 +38,10 @@ using FaultCounts = std::array<std::size_t, kFaultKinds>;
 
 [[nodiscard]] inline bool contains(const FaultSet& set, Fault fault) {
   return set[static_cast<std::size_t>(fault)];
+}
+// The other faults that strike calls need a node, and wait for its next call.
+[[nodiscard]] inline bool strikes_clients(Fault fault) noexcept {
+  return fault == Fault::kStoreError || fault == Fault::kRepeated || fault == Fault::kLostAnswer;
 }
 // "crash,pause"; "all"; "none". Throws std::invalid_argument that lists the names there are.
 [[nodiscard]] FaultSet parse_faults(std::string_view list);

@@ -57,6 +57,8 @@ Task<void> run_saga(OrchestrationContext ctx, Run* run, const Step* step) {
 enum class Family : std::uint8_t { kActivities, kWaiting, kInstances, kCombined, kPlain, kRecording };
 
 Family family_of(Op op) {
+  if (op == Op::kUnknownActivity) return Family::kActivities;
+  if (op == Op::kUnknownChild || op == Op::kSharedChild) return Family::kInstances;
   if (op < Op::kTimer) return Family::kActivities;
   if (op < Op::kChild) return Family::kWaiting;
   if (op < Op::kSelectFixed) return Family::kInstances;
@@ -69,7 +71,7 @@ Orchestration<Raw> interpret(OrchestrationContext ctx, Raw input, Ledger* ledger
   const Ledger::Frame frame(*ledger);
   const Assignment assignment = decode_assignment(input.text());
   const Program& program = assignment.program;
-  Run run{ledger, &program, assignment.state};
+  Run run{ledger, &program, assignment.state, {}};
   run.state.versions.push_back(ctx.orchestration_version().to_string());
   if (greets) co_await ctx.schedule_activity<std::string>(activity::kGreet, program.path);
   co_await run_block(ctx, &run, &program.sections.at(run.state.section));
@@ -81,7 +83,7 @@ Orchestration<Raw> interpret(OrchestrationContext ctx, Raw input, Ledger* ledger
     co_return ctx.continue_as_new(rest, options);
   }
   if (program.ending == Ending::kFails) throw OrchestrationError(failure_of(program));
-  if (program.ending == Ending::kWaits) co_await ctx.schedule_wait<Raw>("what never comes");
+  if (program.ending == Ending::kWaits) co_await ctx.schedule_wait<Raw>(kNeverRaised);
   nlohmann::json output = nlohmann::json::object();
   output["path"] = program.path;
   output["versions"] = run.state.versions;

@@ -15,6 +15,10 @@ inline constexpr std::string_view kSecondVersion = "2.0.0";
 // Some node must serve the first one, and none the second.
 inline constexpr std::string_view kServedTag = "served";
 inline constexpr std::string_view kUnservedTag = "unserved";
+// An orchestration and an activity that no node has.
+inline constexpr std::string_view kUnknown = "Unknown";
+// The event that a program awaits if it never ends by itself.
+inline constexpr std::string_view kNeverRaised = "what never comes";
 // The queue that clients write to.
 inline constexpr std::string_view kInbox = "inbox";
 

@@ -29,8 +29,10 @@ std::string echo(ActivityContext&, Ledger&, const Order& order) {
   return "done " + order.token;
 }
 
-std::string flaky(ActivityContext&, Ledger& ledger, const Order& order) {
-  if (ledger.count(order.token) < order.number) throw std::runtime_error(order.token + " fails this time");
+// The attempts of a retry policy share one key, and so they share one count.
+std::string flaky(ActivityContext& context, Ledger& ledger, const Order& order) {
+  if (ledger.count(context.idempotency_key()) < order.number)
+    throw std::runtime_error(order.token + " fails this time");
   return "done " + order.token;
 }
 

@@ -21,10 +21,12 @@ Raw beginning_of(const Program& program) {
 Future<Raw> start_child(OrchestrationContext ctx, const Step& step) {
   const Program& program = step.programs.front();
   SubOrchestrationOptions options;
-  if (step.op == Op::kNamedChild || step.op == Op::kForeignKey) options.instance_id(instance_id_of(program));
+  const bool named = step.op == Op::kNamedChild || step.op == Op::kForeignKey || !program.id.empty();
+  if (named) options.instance_id(instance_id_of(program));
   if (program.version) options.version(*program.version);
   const Raw input = beginning_of(program);
-  return ctx.schedule_sub_orchestration<Raw>(kInterpret, input, options);
+  const std::string_view name = step.op == Op::kUnknownChild ? kUnknown : kInterpret;
+  return ctx.schedule_sub_orchestration<Raw>(name, input, options);
 }
 
 Task<void> await_child(OrchestrationContext ctx, Run* run, const Step* step) {
@@ -71,6 +73,35 @@ void start_detached(OrchestrationContext ctx, const Step& step) {
   ctx.schedule_orchestration(kInterpret, instance_id_of(program), input, options);
 }
 
+// Its id may be taken. The refusal may arrive before the child is dropped, afterwards, or in the next execution.
+Task<void> share_child(OrchestrationContext ctx, Run* run, const Step* step) {
+  const Ledger::Frame frame(*run->ledger);
+  const std::string token = run->token(*step);
+  switch (sharing_of(*step)) {
+    case Sharing::kAwaited:
+      co_await await_child(ctx, run, step);
+      break;
+    case Sharing::kDropped: {
+      const Future<Raw> child = start_child(ctx, *step);
+      co_await ctx.schedule_activity<std::string>(activity::kEcho, token);
+      run->note(*step, "dropped");
+      break;
+    }
+    case Sharing::kDetached:
+      start_child(ctx, *step).detach();
+      run->note(*step, "detached");
+      break;
+    case Sharing::kHeld:
+      run->held.push_back(start_child(ctx, *step));
+      co_await ctx.schedule_activity<std::string>(activity::kEcho, token);
+      run->note(*step, "held");
+      break;
+    case Sharing::kStartedAlone:
+      start_detached(ctx, *step);
+      run->note(*step, "started");
+  }
+}
+
 }  // namespace
 
 Task<void> run_instance_step(OrchestrationContext ctx, Run* run, const Step* step) {
@@ -78,6 +109,14 @@ Task<void> run_instance_step(OrchestrationContext ctx, Run* run, const Step* ste
   switch (step->op) {
     case Op::kDroppedChild:
       co_await drop_child(ctx, run, step);
+      break;
+    case Op::kSharedChild:
+      co_await share_child(ctx, run, step);
+      break;
+    case Op::kUnknownChild:
+      start_child(ctx, *step).detach();
+      if (step->number > 0) co_await ctx.schedule_timer(Milliseconds(step->number));
+      run->note(*step, "detached");
       break;
     case Op::kDetachedChild:
       start_child(ctx, *step).detach();

@@ -208,6 +208,11 @@ Task<void> run_activity_step(OrchestrationContext ctx, Run* run, const Step* ste
       detach_activity(ctx, run, *step);
       run->note(*step, "detached");
       break;
+    case Op::kUnknownActivity:
+      ctx.schedule_activity<std::string>(kUnknown, run->token(*step)).detach();
+      if (step->number > 0) co_await ctx.schedule_timer(Milliseconds(step->number));
+      run->note(*step, "detached");
+      break;
     default: {
       const Call call = call_for(*run, *step);
       const auto result =

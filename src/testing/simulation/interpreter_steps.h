@@ -5,8 +5,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include <perdure/codec.h>
 #include <perdure/context.h>
+#include <perdure/future.h>
 #include <perdure/result.h>
 #include <perdure/task.h>
 #include "testing/simulation/interpreter_ledger.h"
@@ -24,6 +27,7 @@ struct Run {
   Ledger* ledger = nullptr;
   const Program* program = nullptr;
   ProgramState state;
+  std::vector<Future<Raw>> held;  // children without a waiter: the end of the execution drops them
 
   [[nodiscard]] std::string token(const Step& step) const { return simulation::token(*program, step); }
   void note(const Step& step, std::string value) { state.values[step.id] = std::move(value); }

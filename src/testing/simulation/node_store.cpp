@@ -14,7 +14,54 @@ ProviderError failed() {
   return {ProviderErrorKind::kStoreFailed, "the store has failed"};
 }
 
+// One in four, and the same ones each time, so that a repeated call fails again.
+constexpr std::uint64_t kOneRefusedIn = 4;
+
+bool is_refused(const TurnCommit& commit) {
+  return commit.commit_id % kOneRefusedIn == 0;
+}
+
+bool is_refused(const WorkAck& ack) {
+  return ack.completion && (ack.completion->instance.size() + ack.completion->activity_id) % kOneRefusedIn == 0;
+}
+
+// Carries out the others in one call.
+template <class Element, class Call>
+auto without_refused(std::span<const Element> all, Call call) -> decltype(call(all)) {
+  std::vector<Element> accepted;
+  for (const Element& each : all) {
+    if (!is_refused(each)) accepted.push_back(each);
+  }
+  auto accepted_answers = call(std::span<const Element>(accepted));
+  decltype(accepted_answers) answers;
+  auto next = accepted_answers.begin();
+  for (const Element& each : all) {
+    if (is_refused(each)) {
+      answers.emplace_back(failed());
+    } else {
+      answers.push_back(std::move(*next++));
+    }
+  }
+  return answers;
+}
+
 }  // namespace
+
+std::string_view describe(Mishap mishap) noexcept {
+  switch (mishap) {
+    case Mishap::kAnswerLost:
+      return "the answer is lost";
+    case Mishap::kCarriedOutTwice:
+      return "the call is carried out twice";
+    case Mishap::kUnavailable:
+      return "the store is not available";
+    case Mishap::kFailed:
+      return "the store fails";
+    case Mishap::kNone:
+      break;
+  }
+  return "the call succeeds";
+}
 
 Mishap NodeStore::take_mishap() {
   const Mishap mishap = std::exchange(mishap_, Mishap::kNone);
@@ -23,8 +70,9 @@ Mishap NodeStore::take_mishap() {
 }
 
 template <class Call>
-auto NodeStore::one(Call call) -> decltype(call()) {
+auto NodeStore::one(Call call, Refusal refused_from) -> decltype(call()) {
   const Mishap mishap = take_mishap();
+  if (refusal_ >= refused_from) return failed();
   if (!reachable_ || mishap == Mishap::kUnavailable) return unavailable();
   if (mishap == Mishap::kFailed) return failed();
   auto answer = call();
@@ -33,10 +81,11 @@ auto NodeStore::one(Call call) -> decltype(call()) {
 }
 
 template <class Call>
-auto NodeStore::batch(std::size_t size, Call call) -> decltype(call()) {
+auto NodeStore::batch(std::size_t size, Call call, Refusal refused_from) -> decltype(call()) {
   using Answers = decltype(call());
   const auto all = [size](const ProviderError& error) { return Answers(size, typename Answers::value_type(error)); };
   const Mishap mishap = take_mishap();
+  if (refusal_ >= refused_from) return all(failed());
   if (!reachable_ || mishap == Mishap::kUnavailable) return all(unavailable());
   if (mishap == Mishap::kFailed) return all(failed());
   auto answers = call();
@@ -56,19 +105,23 @@ std::vector<ProviderResult<CommitAnswer>> NodeStore::ack_orchestration_items(std
   // A commit that comes again is answered as it was the first time, so whoever commits misses nothing.
   const bool can_be_heard_again = mishap_ == Mishap::kAnswerLost || mishap_ == Mishap::kCarriedOutTwice;
   const Timestamp misled_before = misled_at_;
-  auto answers = batch(commits.size(), [&] { return inner().ack_orchestration_items(commits); });
+  const auto store = [&](std::span<const TurnCommit> some) { return inner().ack_orchestration_items(some); };
+  const bool refuses_some = refusal_ == Refusal::kSomeCommits;
+  auto answers = batch(
+      commits.size(), [&] { return refuses_some ? without_refused(commits, store) : store(commits); },
+      Refusal::kCommits);
   if (can_be_heard_again) misled_at_ = misled_before;
   return answers;
 }
 
 std::vector<ProviderResult<void>> NodeStore::abandon_orchestration_items(std::span<const Abandon> abandons) {
-  if (mishap_ != Mishap::kNone) misled_at_ = inner().now();
-  return batch(abandons.size(), [&] { return inner().abandon_orchestration_items(abandons); });
+  if (mishap_ != Mishap::kNone || refusal_ >= Refusal::kChanges) misled_at_ = inner().now();
+  return batch(abandons.size(), [&] { return inner().abandon_orchestration_items(abandons); }, Refusal::kChanges);
 }
 
 std::vector<ProviderResult<Timestamp>> NodeStore::renew_orchestration_locks(std::span<const LockToken> tokens,
                                                                             Milliseconds extend_for) {
-  return batch(tokens.size(), [&] { return inner().renew_orchestration_locks(tokens, extend_for); });
+  return batch(tokens.size(), [&] { return inner().renew_orchestration_locks(tokens, extend_for); }, Refusal::kChanges);
 }
 
 std::vector<ProviderResult<void>> NodeStore::enqueue_messages(std::span<const MessageRecord> messages) {
@@ -84,30 +137,33 @@ ProviderResult<WorkBatch> NodeStore::fetch_work_items(const WorkFetch& fetch) {
 }
 
 std::vector<ProviderResult<void>> NodeStore::ack_work_items(std::span<const WorkAck> acks) {
-  return batch(acks.size(), [&] { return inner().ack_work_items(acks); });
+  const auto store = [&](std::span<const WorkAck> some) { return inner().ack_work_items(some); };
+  const bool refuses_some = refusal_ == Refusal::kSomeCommits;
+  return batch(
+      acks.size(), [&] { return refuses_some ? without_refused(acks, store) : store(acks); }, Refusal::kCommits);
 }
 
 std::vector<ProviderResult<void>> NodeStore::abandon_work_items(std::span<const Abandon> abandons) {
-  if (mishap_ != Mishap::kNone) misled_at_ = inner().now();
-  return batch(abandons.size(), [&] { return inner().abandon_work_items(abandons); });
+  if (mishap_ != Mishap::kNone || refusal_ >= Refusal::kChanges) misled_at_ = inner().now();
+  return batch(abandons.size(), [&] { return inner().abandon_work_items(abandons); }, Refusal::kChanges);
 }
 
 std::vector<ProviderResult<Timestamp>> NodeStore::renew_work_locks(std::span<const LockToken> tokens,
                                                                    Milliseconds extend_for) {
-  return batch(tokens.size(), [&] { return inner().renew_work_locks(tokens, extend_for); });
+  return batch(tokens.size(), [&] { return inner().renew_work_locks(tokens, extend_for); }, Refusal::kChanges);
 }
 
 std::vector<ProviderResult<Timestamp>> NodeStore::heartbeat(std::span<const Heartbeat> heartbeats) {
-  return batch(heartbeats.size(), [&] { return inner().heartbeat(heartbeats); });
+  return batch(heartbeats.size(), [&] { return inner().heartbeat(heartbeats); }, Refusal::kChanges);
 }
 
 ProviderResult<std::size_t> NodeStore::renew_sessions(std::span<const std::string> owners, Milliseconds extend_for,
                                                       Milliseconds idle_timeout) {
-  return one([&] { return inner().renew_sessions(owners, extend_for, idle_timeout); });
+  return one([&] { return inner().renew_sessions(owners, extend_for, idle_timeout); }, Refusal::kChanges);
 }
 
 ProviderResult<std::size_t> NodeStore::cleanup_sessions() {
-  return one([&] { return inner().cleanup_sessions(); });
+  return one([&] { return inner().cleanup_sessions(); }, Refusal::kChanges);
 }
 
 ProviderResult<std::optional<InstanceStatus>> NodeStore::read_status(const std::string& instance) {
@@ -116,6 +172,7 @@ ProviderResult<std::optional<InstanceStatus>> NodeStore::read_status(const std::
 
 // Asked between the steps of a node, so a mishap is never meant for it.
 ProviderResult<bool> NodeStore::wait_for_work(const WorkWait& wait, Timestamp deadline) {
+  if (refusal_ == Refusal::kAll) return failed();
   if (!reachable_) return unavailable();
   return inner().wait_for_work(wait, deadline);
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <perdure/testing/forwarding_provider.h>
@@ -20,6 +21,17 @@ enum class Mishap : std::uint8_t {
   kCarriedOutTwice  // the second answer comes back
 };
 
+[[nodiscard]] std::string_view describe(Mishap mishap) noexcept;
+
+// Which calls a store in an outage refuses, with an error that looks permanent.
+enum class Refusal : std::uint8_t {
+  kNone,
+  kSomeCommits,  // some turns and outcomes, while the store accepts all others
+  kCommits,      // turns and outcomes: a full volume
+  kChanges,      // everything but fetches and reads
+  kAll,
+};
+
 class NodeStore final : public ForwardingProvider {
  public:
   using ForwardingProvider::ForwardingProvider;
@@ -28,6 +40,7 @@ class NodeStore final : public ForwardingProvider {
   void set_mishap(Mishap mishap) noexcept { mishap_ = mishap; }
   // Of every call, as long as it lasts: nothing is done.
   void set_reachable(bool reachable) noexcept { reachable_ = reachable; }
+  void set_refusal(Refusal refusal) noexcept { refusal_ = refusal; }
   // When the store last did something that the caller cannot know, or the caller was told not to try again, or what
   // it gave back was not taken.
   [[nodiscard]] Timestamp misled_at() const noexcept { return misled_at_; }
@@ -54,13 +67,15 @@ class NodeStore final : public ForwardingProvider {
 
  private:
   [[nodiscard]] Mishap take_mishap();
+  // `refused_from`: the least outage in which the call fails.
   template <class Call>
-  auto one(Call call) -> decltype(call());
+  auto one(Call call, Refusal refused_from = Refusal::kAll) -> decltype(call());
   template <class Call>
-  auto batch(std::size_t size, Call call) -> decltype(call());
+  auto batch(std::size_t size, Call call, Refusal refused_from = Refusal::kAll) -> decltype(call());
 
   Mishap mishap_ = Mishap::kNone;
   bool reachable_ = true;
+  Refusal refusal_ = Refusal::kNone;
   Timestamp misled_at_ = Timestamp::min();
 };
 

@@ -54,6 +54,9 @@ constexpr std::array<std::string_view, kOps> kOpNames = {
     "time",
     "trace",
     "saga",
+    "unknown activity",
+    "unknown child",
+    "shared child",
 };
 
 Op op_of(const std::string& name) {
@@ -83,6 +86,7 @@ nlohmann::json to_json(const Block& block) {
 nlohmann::json to_json(const Program& program) {
   nlohmann::json json = nlohmann::json::object();
   json["path"] = program.path;
+  if (!program.id.empty()) json["id"] = program.id;
   if (program.version) json["version"] = *program.version;
   json["sections"] = nlohmann::json::array();
   for (const Block& section : program.sections) json["sections"].push_back(to_json(section));
@@ -115,6 +119,7 @@ Block block_from(const nlohmann::json& json) {
 Program program_from(const nlohmann::json& json) {
   Program program;
   program.path = json.at("path").get<std::string>();
+  program.id = json.value("id", std::string());
   if (json.contains("version")) program.version = json.at("version").get<std::string>();
   for (const auto& section : json.at("sections")) program.sections.push_back(block_from(section));
   program.ending = static_cast<Ending>(json.at("ending").get<int>());
@@ -132,11 +137,19 @@ std::string token(const Program& program, const Step& step) {
 }
 
 std::string instance_id_of(const Program& program) {
-  return program.path;
+  return program.id.empty() ? program.path : program.id;
 }
 
 std::string failure_of(const Program& program) {
   return program.path + " fails as it should";
+}
+
+std::string message_name(const Program& program, std::size_t number) {
+  return program.path + ":m" + std::to_string(number);
+}
+
+Sharing sharing_of(const Step& step) {
+  return static_cast<Sharing>(step.number % kSharings);
 }
 
 std::string encode_assignment(const Assignment& assignment) {

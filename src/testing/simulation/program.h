@@ -66,17 +66,38 @@ enum class Op : std::uint8_t {
   kTime,
   kTrace,
   kSaga,
+  // what only programs of lifecycles do
+  kUnknownActivity,  // detached; no node has its code: it ends as poison; `number` is how long the code then waits
+  kUnknownChild,     // the same of a child
+  kSharedChild,      // under an id that others use; `number` is its Sharing
 };
-inline constexpr std::size_t kOps = static_cast<std::size_t>(Op::kSaga) + 1;
+inline constexpr std::size_t kOps = static_cast<std::size_t>(Op::kSharedChild) + 1;
+inline constexpr std::size_t kCommonOps = static_cast<std::size_t>(Op::kSaga) + 1;
 [[nodiscard]] std::string_view to_string(Op op) noexcept;
 
 struct Step;
 using Block = std::vector<Step>;
 
-enum class Ending : std::uint8_t { kCompletes, kFails, kWaits };  // the last one for ever
+// How the parent handles a kSharedChild.
+enum class Sharing : std::uint8_t {
+  kAwaited,
+  kDropped,       // a turn later, when it may have begun, have been refused, or neither
+  kDetached,      // its outcome has no effect
+  kHeld,          // no code waits for it, and the end of the execution drops it
+  kStartedAlone,  // it has no parent
+};
+inline constexpr std::size_t kSharings = 5;
+
+enum class Ending : std::uint8_t {
+  kCompletes,
+  kFails,
+  kWaits,    // forever
+  kPoisons,  // no node has its code
+};
 
 struct Program {
   std::string path;                    // unique in the workload; that of a child begins with its parent's
+  std::string id;                      // of its instance, if that is not the path
   std::optional<std::string> version;  // asked for; else whatever the node that starts it has
   std::vector<Block> sections;         // an execution each, joined by continue-as-new
   Ending ending = Ending::kCompletes;
@@ -97,7 +118,8 @@ struct Step {
 };
 
 inline bool Program::operator==(const Program& other) const {
-  return path == other.path && version == other.version && sections == other.sections && ending == other.ending;
+  return path == other.path && id == other.id && version == other.version && sections == other.sections &&
+         ending == other.ending;
 }
 
 // Unique in the workload: names of signals, queues, sessions, instances, and what activities are told.
@@ -105,6 +127,9 @@ inline bool Program::operator==(const Program& other) const {
 // The id that a child or a detached instance is given, and how an instance is told from its program.
 [[nodiscard]] std::string instance_id_of(const Program& program);
 [[nodiscard]] std::string failure_of(const Program& program);
+// The clients' messages for its queue carry the path, so that no program reads those of another.
+[[nodiscard]] std::string message_name(const Program& program, std::size_t number);
+[[nodiscard]] Sharing sharing_of(const Step& step);
 
 // What one execution hands to the next.
 struct ProgramState {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,9 @@ constexpr bool is_between(Op op, Op first, Op last) {
 class Generator {
  public:
   Generator(Dice& dice, std::size_t depth) : dice_(dice), depth_(depth) {}
+  // `own_ids` are those of the instance and its ancestors, as far as they are known.
+  Generator(Dice& dice, std::size_t depth, const LifeSetting& life, std::vector<std::string> own_ids)
+      : dice_(dice), depth_(depth), life_(&life), own_ids_(std::move(own_ids)) {}
 
   Program program(std::string path, std::size_t size, Ending ending) {
     Program made;
@@ -46,9 +50,13 @@ class Generator {
 
   Step step(std::size_t nesting, bool parallel) {
     Step made;
-    do {
-      made.op = static_cast<Op>(dice_.below(kOps));
-    } while (!allowed(made.op, nesting, parallel));
+    if (life_ != nullptr && dice_.chance(35)) {
+      made.op = life_op();
+    } else {
+      do {
+        made.op = static_cast<Op>(dice_.below(kCommonOps));
+      } while (!allowed(made.op, nesting, parallel));
+    }
     made.id = "s" + std::to_string(++steps_);
     made.number = number(made.op);
     if (is_between(made.op, Op::kSetKey, Op::kReadKey) || made.op == Op::kForeignKey) {
@@ -62,7 +70,16 @@ class Generator {
       }
     }
     if (is_between(made.op, Op::kChild, Op::kForeignKey)) made.programs.push_back(other_program(made));
+    if (made.op == Op::kUnknownChild || made.op == Op::kSharedChild) made.programs.push_back(life_child(made));
     return made;
+  }
+
+  // An item ends as poison only after many attempts, so such steps are rare.
+  Op life_op() {
+    const std::size_t face = dice_.below(100);
+    if (depth_ == kDeepestProgram) return face < 95 ? Op::kActivity : Op::kUnknownActivity;
+    if (face < 6) return Op::kUnknownActivity;
+    return face < 12 ? Op::kUnknownChild : Op::kSharedChild;
   }
 
   // Blocks that run side by side share neither keys nor the status nor the clients' queue: their order is not fixed.
@@ -70,6 +87,8 @@ class Generator {
     if (is_between(op, Op::kChild, Op::kForeignKey) && (depth_ == kDeepestProgram || !dice_.chance(60))) return false;
     if (is_between(op, Op::kJoinPack, Op::kThrowingTask) && nesting == kDeepestBlock) return false;
     if (is_between(op, Op::kSetKey, Op::kResetStatus) && parallel) return false;
+    if (life_ != nullptr && (op == Op::kSignalFromClient || op == Op::kRacingSignal)) return false;
+    if (life_ != nullptr && op == Op::kQueue && !life_->reads_queue) return false;
     if (op == Op::kSignalFromClient) return depth_ == 0 && !parallel;
     if (op == Op::kRacingSignal) return depth_ == 0;
     if (op == Op::kQueue) return depth_ == 0 && !parallel;
@@ -92,8 +111,13 @@ class Generator {
         return dice_.between(1, 60 * kSecond);
       case Op::kJoinMany:
         return dice_.between(1, 4);
+      case Op::kSharedChild:
+        return dice_.below(kSharings);
       case Op::kDroppedActivity:
         return dice_.between(1, 6);
+      case Op::kUnknownActivity:
+      case Op::kUnknownChild:
+        return dice_.chance(50) ? 0 : dice_.between(1, 6) * 3'600 * kSecond;
       default:
         return dice_.between(2, 4);
     }
@@ -108,8 +132,39 @@ class Generator {
     Ending ending = dice_.chance(25) ? Ending::kFails : Ending::kCompletes;
     // Against a select it has to lose.
     if (step.op == Op::kDroppedChild && (step.number % 3 == 2 || dice_.chance(50))) ending = Ending::kWaits;
-    Generator generator(dice_, depth_ + 1);
-    return generator.program(path_ + "/" + step.id, dice_.between(1, depth_ == 0 ? 3 : 2), ending);
+    const bool alone = step.op == Op::kDetachedStart;
+    const bool named = alone || step.op == Op::kNamedChild || step.op == Op::kForeignKey;
+    return below(step, ending, alone, named ? std::optional(path_ + "/" + step.id) : std::nullopt);
+  }
+
+  // An instance without a parent may outlive the others, and then their ids are not its own.
+  Program below(const Step& step, Ending ending, bool alone, const std::optional<std::string>& id) {
+    const std::size_t size = dice_.between(1, depth_ == 0 ? 3 : 2);
+    if (life_ == nullptr) return Generator(dice_, depth_ + 1).program(path_ + "/" + step.id, size, ending);
+    std::vector<std::string> ids = alone ? std::vector<std::string>() : own_ids_;
+    if (id) ids.push_back(*id);
+    return Generator(dice_, depth_ + 1, *life_, std::move(ids)).program(path_ + "/" + step.id, size, ending);
+  }
+
+  Program life_child(const Step& step) {
+    if (step.op == Op::kUnknownChild) {
+      Program unknown;
+      unknown.path = path_ + "/" + step.id;
+      unknown.ending = Ending::kPoisons;
+      unknown.sections.emplace_back();
+      return unknown;
+    }
+    const Sharing sharing = sharing_of(step);
+    const bool is_dropped = sharing == Sharing::kDropped || sharing == Sharing::kHeld;
+    const Ending ending = is_dropped && dice_.chance(50) ? Ending::kWaits
+                          : dice_.chance(25)             ? Ending::kFails
+                                                         : Ending::kCompletes;
+    const bool own = !own_ids_.empty() && (life_->shared_ids.empty() || dice_.chance(30));
+    if (!own && life_->shared_ids.empty()) return below(step, ending, true, std::nullopt);
+    const std::string id = own ? dice_.one_of(own_ids_) : dice_.one_of(life_->shared_ids);
+    Program child = below(step, ending, sharing == Sharing::kStartedAlone, id);
+    child.id = id;
+    return child;
   }
 
   static void mark_last_queue(Program& program) {
@@ -126,6 +181,8 @@ class Generator {
 
   Dice& dice_;
   std::size_t depth_;
+  const LifeSetting* life_ = nullptr;
+  std::vector<std::string> own_ids_;
   std::string path_;
   std::size_t steps_ = 0;
 };
@@ -137,6 +194,15 @@ Program random_program(Dice& dice, const std::string& path, std::size_t size) {
   const Ending ending = face < 70 ? Ending::kCompletes : (face < 85 ? Ending::kFails : Ending::kWaits);
   Generator generator(dice, 0);
   return generator.program(path, dice.between(size / 2 + 1, size + size / 2), ending);
+}
+
+Program random_life_program(Dice& dice, const std::string& path, std::size_t size, const LifeSetting& setting) {
+  const std::size_t face = dice.below(100);
+  const Ending ending = face < 65 ? Ending::kCompletes : (face < 80 ? Ending::kFails : Ending::kWaits);
+  Generator generator(dice, 0, setting, {setting.id});
+  Program made = generator.program(path, dice.between(1, size), ending);
+  made.id = setting.id;
+  return made;
 }
 
 }  // namespace perdure::testing::simulation

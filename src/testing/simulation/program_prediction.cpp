@@ -12,8 +12,8 @@ namespace {
 
 class Prediction {
  public:
-  Prediction(const Program& program, InstanceRule& rule, Rules& rules)
-      : program_(program), rule_(rule), rules_(rules) {}
+  Prediction(const Program& program, InstanceRule& rule, Rules& rules, const std::set<std::string>& open_ids)
+      : program_(program), rule_(rule), rules_(rules), open_ids_(open_ids) {}
 
   void follow() {
     rule_.ending = program_.ending;
@@ -75,7 +75,7 @@ class Prediction {
 
   [[nodiscard]] std::set<std::string> all_messages() const {
     std::set<std::string> all;
-    for (std::size_t i = 0; i < messages_for(program_); ++i) all.insert("m" + std::to_string(i));
+    for (std::size_t i = 0; i < messages_for(program_); ++i) all.insert(message_name(program_, i));
     return all;
   }
 
@@ -104,6 +104,7 @@ class Prediction {
       case Op::kDroppedActivity:
         return {"dropped"};
       case Op::kDetachedActivity:
+      case Op::kUnknownActivity:
         return {"detached"};
       case Op::kTimer:
         return {"fired"};
@@ -158,20 +159,31 @@ class Prediction {
     const Program& other = step.programs.front();
     InstanceRule& rule = rules_[other.path];
     rule.path = other.path;
-    const bool detached = step.op == Op::kDetachedStart;
-    if (!detached) rule.parent = program_.path;
-    if (detached || step.op == Op::kNamedChild || step.op == Op::kForeignKey) rule.id = instance_id_of(other);
+    const bool shared = step.op == Op::kSharedChild;
+    const Sharing sharing = shared ? sharing_of(step) : Sharing::kAwaited;
+    const bool alone = step.op == Op::kDetachedStart || sharing == Sharing::kStartedAlone;
+    if (!alone) rule.parent = program_.path;
+    if (alone || shared || step.op == Op::kNamedChild || step.op == Op::kForeignKey) rule.id = instance_id_of(other);
     const bool parent_may_be_cut = rule_.may_be_cancelled || rule_.may_be_terminated;
-    const bool dropped = step.op == Op::kDroppedChild;
-    rule.never_starts = rule_.never_starts || (dropped && step.number % 3 == 0);
-    rule.may_be_missing = rule_.may_be_missing || parent_may_be_cut;
-    rule.may_be_cancelled = !detached && (parent_may_be_cut || dropped);
-    Prediction(other, rule, rules_).follow();
+    const bool dropped = step.op == Op::kDroppedChild || sharing == Sharing::kDropped || sharing == Sharing::kHeld;
+    rule.touched = rule_.touched;
+    rule.detached = step.op == Op::kDetachedChild || step.op == Op::kUnknownChild || sharing == Sharing::kDetached;
+    rule.never_starts = rule_.never_starts || (step.op == Op::kDroppedChild && step.number % 3 == 0);
+    rule.may_be_missing = rule_.may_be_missing || parent_may_be_cut || shared;
+    // Clients address an id, whichever instance has it.
+    const bool open = shared && open_ids_.contains(instance_id_of(other));
+    rule.may_be_cancelled = (!alone && (parent_may_be_cut || dropped)) || open;
+    rule.may_be_terminated = open;
+    Prediction(other, rule, rules_, open_ids_).follow();
     ValueRule& value = rule_.values[step.id];
     switch (step.op) {
+      case Op::kSharedChild:
+        value = shared_value(other, rule, sharing, open);
+        break;
       case Op::kDroppedChild:
         value.allowed = {step.number % 3 == 2 ? "done " + token(program_, step) : "dropped"};
         break;
+      case Op::kUnknownChild:
       case Op::kDetachedChild:
         value.allowed = {"detached"};
         break;
@@ -192,9 +204,35 @@ class Prediction {
     }
   }
 
+  static ValueRule shared_value(const Program& other, const InstanceRule& rule, Sharing sharing, bool open) {
+    ValueRule value;
+    switch (sharing) {
+      case Sharing::kAwaited:
+        value.child = other.path;
+        value.is_output = other.ending == Ending::kCompletes;
+        if (!value.is_output) value.allowed = {"failed: " + rule.failure};
+        value.may_be_refused = true;
+        value.open_to_clients = open;
+        break;
+      case Sharing::kDropped:
+        value.allowed = {"dropped"};
+        break;
+      case Sharing::kDetached:
+        value.allowed = {"detached"};
+        break;
+      case Sharing::kHeld:
+        value.allowed = {"held"};
+        break;
+      case Sharing::kStartedAlone:
+        value.allowed = {"started"};
+    }
+    return value;
+  }
+
   const Program& program_;
   InstanceRule& rule_;
   Rules& rules_;
+  const std::set<std::string>& open_ids_;
 };
 
 }  // namespace
@@ -205,9 +243,12 @@ void predict(const Program& root, const Intervention& intervention, Rules& rules
   rule.id = instance_id_of(root);
   rule.may_be_cancelled = intervention.cancel;
   rule.may_be_terminated = intervention.terminate;
-  if (intervention.cancel) rule.reason = kCancelReason;
-  if (intervention.terminate) rule.reason = kTerminateReason;
-  Prediction(root, rule, rules).follow();
+  // Those of a lifecycle have many reasons, which its client knows.
+  if (intervention.cancel && !intervention.touch) rule.reason = kCancelReason;
+  if (intervention.terminate && !intervention.touch) rule.reason = kTerminateReason;
+  rule.touched = intervention.touch;
+  rule.may_be_missing = intervention.touch;
+  Prediction(root, rule, rules, intervention.open_ids).follow();
 }
 
 std::size_t messages_for(const Program& program) {

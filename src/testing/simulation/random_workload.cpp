@@ -54,7 +54,7 @@ class Planner {
       }
     });
     for (std::size_t i = 0; i < messages_for(plan_.program); ++i) {
-      add(ClientCall::kEnqueue, some_time(), "m" + std::to_string(i));
+      add(ClientCall::kEnqueue, some_time(), message_name(plan_.program, i));
     }
   }
 
@@ -91,11 +91,51 @@ RandomWorkload::RandomWorkload(std::uint64_t seed, RandomWorkloadOptions options
     : plans_(random_plans(seed, options.size)),
       ledger_(std::make_shared<Ledger>()),
       clients_(std::make_shared<Clients>()) {
-  if (options.only) std::erase_if(plans_, [&](const RootPlan& plan) { return !options.only->contains(plan.index); });
-  for (const RootPlan& plan : plans_) {
-    predict(plan.program, {.cancel = plan.has(ClientCall::kCancel), .terminate = plan.has(ClientCall::kTerminate)},
-            rules_);
+  if (options.lifecycles) {
+    std::vector<std::string> lasting;
+    for (const RootPlan& plan : plans_) {
+      if (!plan.has(ClientCall::kDelete)) lasting.push_back(instance_id_of(plan.program));
+    }
+    lives_ = random_lives(seed, lasting);
   }
+  const auto left_out = [](const auto& only) {
+    return [&only](const auto& plan) { return only && !only->contains(plan.index); };
+  };
+  std::erase_if(plans_, left_out(options.only));
+  std::erase_if(lives_, left_out(options.only_lives));
+  // No lifecycle waits for a root that was left out.
+  for (LifePlan& life : lives_) {
+    std::erase_if(life.waits_for, [&](const std::string& id) {
+      return std::none_of(plans_.begin(), plans_.end(),
+                          [&](const RootPlan& plan) { return instance_id_of(plan.program) == id; });
+    });
+    clients_->lives[life.id];
+  }
+  predict_all();
+}
+
+void RandomWorkload::predict_all() {
+  for (const RootPlan& plan : plans_) {
+    Intervention intervention;
+    intervention.cancel = plan.has(ClientCall::kCancel);
+    intervention.terminate = plan.has(ClientCall::kTerminate);
+    predict(plan.program, intervention, rules_);
+  }
+  Intervention intervention;
+  intervention.touch = true;
+  for (const LifePlan& life : lives_) {
+    if (life.contested) intervention.open_ids.insert(life.id);
+  }
+  for (const LifePlan& life : lives_) {
+    intervention.cancel = life.has(LifeCall::kCancel);
+    intervention.terminate = true;  // to settle it
+    for (const Program& program : life.generations) predict(program, intervention, rules_);
+  }
+}
+
+bool RandomWorkload::may_be_pruned(const std::string& instance) const {
+  const auto life = clients_->lives.find(instance);
+  return life != clients_->lives.end() && life->second.pruned;
 }
 
 RandomWorkload::~RandomWorkload() = default;
@@ -117,11 +157,20 @@ std::vector<ClientAction> RandomWorkload::actions(Timestamp start) {
            }});
     }
   }
+  for (const LifePlan& life : lives_) {
+    const auto plan = std::make_shared<const LifePlan>(life);
+    for (std::size_t step = 0; step < plan->steps.size(); ++step) {
+      actions.push_back({std::string(to_string(plan->steps[step].call)) + " " + plan->id,
+                         start + plan->steps[step].after, [plan, step, clients = clients_](const Client& client) {
+                           return carry_out(*plan, step, client, clients->lives.at(plan->id));
+                         }});
+    }
+  }
   return in_order_of_time(std::move(actions));
 }
 
 std::vector<std::string> RandomWorkload::check(Provider& store, const RunFacts& facts) {
-  return WorkloadCheck(store, rules_, *ledger_, *clients_, facts).run(plans_);
+  return WorkloadCheck(store, rules_, *ledger_, *clients_, facts).run(plans_, lives_);
 }
 
 }  // namespace perdure::testing::simulation

@@ -1,5 +1,6 @@
 // RandomWorkload: a few instances with random programs, what clients do to them, and the check that all of it came out
-// as it had to. Everything follows from the seed.
+// as it had to. In addition to these roots there are lives, whose clients delete and replace instances at any moment
+// (lifecycle.h). Everything follows from the seed.
 //
 // It holds for every cluster in which
 //   - a node of generation 1 works in the end: version 2.0.0 is asked for by name, too;
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "testing/simulation/interpreter.h"
+#include "testing/simulation/lifecycle.h"
 #include "testing/simulation/program.h"
 #include "testing/simulation/program_prediction.h"
 #include "testing/simulation/workload.h"
@@ -25,6 +27,8 @@ namespace perdure::testing::simulation {
 struct RandomWorkloadOptions {
   std::optional<std::set<std::size_t>> only;  // roots to keep; the others' absence changes nothing for them
   std::size_t size = 10;                      // steps of a root's program, about
+  bool lifecycles = false;                    // in addition to the roots (lifecycle.h)
+  std::optional<std::set<std::size_t>> only_lives = std::nullopt;  // of the lifecycles
 };
 
 enum class ClientCall : std::uint8_t {
@@ -70,7 +74,12 @@ class RandomWorkload final : public Workload {
   [[nodiscard]] std::vector<ClientAction> actions(Timestamp start) override;
   [[nodiscard]] std::vector<std::string> check(Provider& store, const RunFacts& facts) override;
 
+  // Some node must fetch an unknown name, or it never ends as poison.
+  [[nodiscard]] bool needs_unknown_names() const override { return !lives_.empty(); }
+  [[nodiscard]] bool may_be_pruned(const std::string& instance) const override;
+
   [[nodiscard]] const std::vector<RootPlan>& plans() const noexcept { return plans_; }
+  [[nodiscard]] const std::vector<LifePlan>& lives() const noexcept { return lives_; }
   [[nodiscard]] const Rules& rules() const noexcept { return rules_; }
   // Coroutine frames that have not been destroyed: none when no node is left.
   [[nodiscard]] std::size_t live_frames() const noexcept { return ledger_->live_frames(); }
@@ -79,7 +88,10 @@ class RandomWorkload final : public Workload {
   struct Clients;
 
  private:
+  void predict_all();
+
   std::vector<RootPlan> plans_;
+  std::vector<LifePlan> lives_;
   Rules rules_;
   std::shared_ptr<Ledger> ledger_;
   std::shared_ptr<Clients> clients_;

@@ -25,7 +25,7 @@ class WorkloadCheck {
                 const RunFacts& facts);
 
   // A line for everything that is wrong: instance, expected, actual.
-  [[nodiscard]] std::vector<std::string> run(const std::vector<RootPlan>& plans);
+  [[nodiscard]] std::vector<std::string> run(const std::vector<RootPlan>& plans, const std::vector<LifePlan>& lives);
 
  private:
   void add(const std::string& instance, const std::string& expected, const std::string& actual);
@@ -39,10 +39,15 @@ class WorkloadCheck {
   void shake(const std::string& path);
   [[nodiscard]] std::string path_of(const std::string& instance) const;
   [[nodiscard]] bool was_deleted(const InstanceRule& rule) const;
+  // Whether that instance runs the program, or another one has its id.
+  [[nodiscard]] bool runs_program(const std::string& instance, const std::string& path) const;
 
   // ---- one instance ----
 
   void check_rule(const InstanceRule& rule);
+  void check_left_behind(const InstanceRule& rule, const std::string& instance);
+  // The instance with the id is one that the client left there, and any end by a client was requested.
+  void check_life(const LifePlan& plan);
   void check_ended(const InstanceRule& rule, const std::string& instance);
   void check_completed(const InstanceRule& rule, const std::string& instance, const OrchestrationStatus& status);
   void check_what_is_left(const InstanceRule& rule, const std::string& instance, const OrchestrationStatus& status);
@@ -58,6 +63,9 @@ class WorkloadCheck {
                       bool timed_out);
   void check_child(const std::string& parent, const events::SubOrchestrationScheduled& scheduled,
                    const std::optional<Payload>& result, const std::optional<ErrorDetails>& error);
+  // The outcome that a parent recorded must come from the child that it scheduled.
+  void check_origin(const std::string& parent, const std::string& path, const std::optional<Payload>& result,
+                    const std::optional<ErrorDetails>& error);
   // Whoever is cancelled or terminated takes its open children along.
   void check_cut_children(const std::string& parent, ExecutionId execution, const std::vector<Event>& history);
   void check_cut_child(const std::string& parent, Timestamp cut, const std::string& child);

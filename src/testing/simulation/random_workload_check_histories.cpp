@@ -26,6 +26,11 @@ bool is_timeout(const ErrorDetails& error) {
   return application && application->kind == ApplicationErrorKind::kTimedOut;
 }
 
+// Of the program that a child was given.
+std::string path_in_input(const Payload& input) {
+  return decode_assignment(input.value()).program.path;
+}
+
 std::string outcome_text(const GivenOutcome& outcome) {
   return (outcome.completed ? "it completed with " : "it failed with ") + outcome.text;
 }
@@ -95,6 +100,12 @@ void WorkloadCheck::check_activity(const ActivityKey& key, const events::Activit
     if (!never_starts && !never_ends) add(key.instance, "that " + activity + " does not time out", recorded.text);
     return;
   }
+  if (scheduled.name == kUnknown) {
+    if (recorded.completed || recorded.text.find("poison") == std::string::npos) {
+      add(key.instance, "that " + activity + " ends as poison", outcome_text(recorded));
+    }
+    return;
+  }
   if (!ledger_.ran(key)) {
     add(key.instance, "that " + activity + " ran, since it has an outcome", "it did not: " + outcome_text(recorded));
   } else if (!ledger_.gave(key, recorded)) {
@@ -104,7 +115,11 @@ void WorkloadCheck::check_activity(const ActivityKey& key, const events::Activit
 
 void WorkloadCheck::check_child(const std::string& parent, const events::SubOrchestrationScheduled& scheduled,
                                 const std::optional<Payload>& result, const std::optional<ErrorDetails>& error) {
-  if (may_fail_.contains(path_of(scheduled.instance)) || damaged_.contains(scheduled.instance)) return;
+  const std::string path = path_in_input(scheduled.input);
+  if (may_fail_.contains(path) || damaged_.contains(scheduled.instance)) return;
+  check_origin(parent, path, result, error);
+  // Another instance may have the id: it was freed, or this child never had it.
+  if (!runs_program(scheduled.instance, path)) return;
   const OrchestrationStatus child = client_.get_orchestration_status(scheduled.instance);
   const std::string actual = std::string(to_string(child.state)) + " " + child.output.value_or("") + child.error_text();
   if (result && !(child.completed() && child.output == *result)) {
@@ -116,15 +131,42 @@ void WorkloadCheck::check_child(const std::string& parent, const events::SubOrch
   }
 }
 
+void WorkloadCheck::check_origin(const std::string& parent, const std::string& path,
+                                 const std::optional<Payload>& result, const std::optional<ErrorDetails>& error) {
+  const auto rule = rules_.find(path);
+  if (rule == rules_.end()) return add(parent, "no child with the program " + path, "it scheduled one");
+  if (result) {
+    const auto origin = path_in_output(result->value_or(""));
+    if (origin != path) add(parent, "the output of its child " + path, "that of " + origin.value_or("nobody"));
+    return;
+  }
+  const std::string text = message_of(*error);
+  const InstanceRule& child = rule->second;
+  const bool is_own = child.ending == Ending::kFails && text.find(child.failure) != std::string::npos;
+  const bool is_poison = child.ending == Ending::kPoisons && std::holds_alternative<PoisonError>(*error);
+  const bool is_refusal = child.id && child.may_be_missing && text.find(kTaken) != std::string::npos;
+  const bool is_wish = child.may_be_terminated && text.find(kWish) != std::string::npos;
+  const auto* application = std::get_if<ApplicationError>(&*error);
+  const bool is_cancel = (child.may_be_cancelled || may_be_cut_.contains(path)) && application &&
+                         application->kind == ApplicationErrorKind::kCancelled;
+  if (!is_own && !is_poison && !is_refusal && !is_wish && !is_cancel) {
+    add(parent, "a failure of its child " + path, text);
+  }
+}
+
 void WorkloadCheck::check_cut_children(const std::string& parent, ExecutionId execution,
                                        const std::vector<Event>& history) {
   const ExecutionInfo info = client_.get_execution_info(parent, execution);
   const bool is_cut = info.status == ExecutionStatus::kCancelled || info.status == ExecutionStatus::kTerminated;
   if (!is_cut || !info.completed_at) return;
-  std::map<EventId, std::string> open;
+  struct Child {
+    std::string instance;
+    std::string path;
+  };
+  std::map<EventId, Child> open;
   for (const Event& event : history) {
     if (const auto* child = std::get_if<events::SubOrchestrationScheduled>(&event.body)) {
-      open[event.id] = child->instance;
+      open[event.id] = {child->instance, path_in_input(child->input)};
     } else if (const auto* gave = std::get_if<events::SubOrchestrationCompleted>(&event.body)) {
       open.erase(gave->source);
     } else if (const auto* broke = std::get_if<events::SubOrchestrationFailed>(&event.body)) {
@@ -132,7 +174,8 @@ void WorkloadCheck::check_cut_children(const std::string& parent, ExecutionId ex
     }
   }
   for (const auto& [id, child] : open) {
-    if (paths_.contains(child) && !damaged_.contains(child)) check_cut_child(parent, *info.completed_at, child);
+    if (!runs_program(child.instance, child.path) || damaged_.contains(child.instance)) continue;
+    check_cut_child(parent, *info.completed_at, child.instance);
   }
 }
 

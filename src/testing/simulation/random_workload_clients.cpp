@@ -31,6 +31,26 @@ bool raise_waited(const ClientIntent& intent, const std::string& instance, const
   return true;
 }
 
+bool send(const ClientIntent& intent, const std::string& instance, const Client& client,
+          RandomWorkload::Clients& clients) {
+  switch (intent.call) {
+    case ClientCall::kRaise:
+      client.raise_event(instance, intent.name, "signal " + intent.name);
+      return true;
+    case ClientCall::kEnqueue:
+      client.enqueue_event(instance, std::string(kInbox), intent.name);
+      return true;
+    case ClientCall::kCancel:
+      client.cancel_instance(instance, std::string(kCancelReason));
+      return true;
+    case ClientCall::kTerminate:
+      client.terminate_instance(instance, std::string(kTerminateReason));
+      return true;
+    default:
+      return raise_waited(intent, instance, client, clients);
+  }
+}
+
 // Tried early, too: what runs, or has a child that runs, refuses.
 bool delete_ended(const std::string& instance, const Client& client, RandomWorkload::Clients& clients) {
   if (!clients.deletion_begun.contains(instance)) {
@@ -101,21 +121,12 @@ bool carry_out(const ClientIntent& intent, const Program& root, const Client& cl
     return true;
   }
   if (!started) return false;
-  switch (intent.call) {
-    case ClientCall::kRaise:
-      client.raise_event(instance, intent.name, "signal " + intent.name);
-      return true;
-    case ClientCall::kEnqueue:
-      client.enqueue_event(instance, std::string(kInbox), intent.name);
-      return true;
-    case ClientCall::kCancel:
-      client.cancel_instance(instance, std::string(kCancelReason));
-      return true;
-    case ClientCall::kTerminate:
-      client.terminate_instance(instance, std::string(kTerminateReason));
-      return true;
-    default:
-      return raise_waited(intent, instance, client, clients);
+  try {
+    return send(intent, instance, client, clients);
+  } catch (const ClientError& error) {
+    // It was deleted after the check.
+    if (error.kind() == ClientErrorKind::kNotFound && clients.deletion_begun.contains(instance)) return true;
+    throw;
   }
 }
 

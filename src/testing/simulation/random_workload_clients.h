@@ -18,6 +18,7 @@ struct RandomWorkload::Clients {
   std::map<std::string, OrchestrationStatus> endings;  // as they were first seen
   // A line each. Those of an instance that turns out to be damaged mean nothing.
   std::map<std::string, std::vector<std::string>> problems;
+  std::map<std::string, Life> lives;  // by id
 };
 
 // Carries out one intent. False: its time has not come. Throws what the client throws.

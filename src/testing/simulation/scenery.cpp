@@ -15,7 +15,37 @@ constexpr unsigned kSqlitePercent = 10;
 // and of 30 fetches in a row all miss it in one seed of some thousands.
 constexpr std::uint32_t kMaxAttempts = 80;
 
+// Half of them end before most locks do.
+Scenery::StoreOutage random_outage(Dice dice) {
+  Scenery::StoreOutage outage;
+  if (!dice.chance(25)) return outage;
+  outage.step = dice.between(1, 300);
+  outage.length = Milliseconds(dice.chance(50) ? dice.below(5'000) : dice.between(5'000, 600'000));
+  outage.refusal = dice.one_of({Refusal::kSomeCommits, Refusal::kCommits, Refusal::kChanges, Refusal::kAll});
+  // An item that fails alone for longer than this ends as poison, as it should.
+  if (outage.refusal == Refusal::kSomeCommits) outage.length = std::min(outage.length, Milliseconds(60'000));
+  return outage;
+}
+
+// Forward only in memory: other stores extend locks then, which the audit does not model.
+Scenery::ClockStep random_clock_step(Dice dice, StoreKind store) {
+  Scenery::ClockStep step;
+  if (!dice.chance(25)) return step;
+  step.step = dice.between(1, 300);
+  const Milliseconds by(dice.chance(50) ? dice.between(1, 10'000) : dice.between(10'000, 3'600'000));
+  step.by = store == StoreKind::kMemory && dice.chance(50) ? by : -by;
+  return step;
+}
+
 }  // namespace
+
+std::string Scenery::StoreOutage::describe() const {
+  const std::string refused = refusal == Refusal::kSomeCommits ? "some commits"
+                              : refusal == Refusal::kCommits   ? "commits"
+                              : refusal == Refusal::kChanges   ? "changes"
+                                                               : "all calls";
+  return refused + " fail for " + std::to_string(length.count()) + " ms";
+}
 
 // Everything is thrown for, wanted or not, so that a choice that the options fix leaves the others as they were.
 Scenery::Scenery(std::uint64_t seed, const RunOptions& options) {
@@ -29,6 +59,10 @@ Scenery::Scenery(std::uint64_t seed, const RunOptions& options) {
   const std::size_t thrown_faults = dice.chance(10) ? 0 : dice.between(2, 16);
   faults = options.max_faults.value_or(thrown_faults);
   faults_per_1000_steps = dice.between(5, 60);
+  if (faults > 0 && contains(options.faults, Fault::kStoreOutage))
+    store_outage = random_outage(Dice(Dice(seed ^ 0x07A6E).next()));
+  if (faults > 0 && contains(options.faults, Fault::kClockStep))
+    clock_step = random_clock_step(Dice(Dice(seed ^ 0xC10C5).next()), store);
   new_engine_ = dice.chance(50);
   const bool before_upgrade = dice.chance(60);
   first_generation = before_upgrade && contains(options.faults, Fault::kUpgrade) ? 0 : 1;

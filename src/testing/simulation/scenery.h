@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <perdure/runtime_options.h>
+#include "testing/simulation/node_store.h"
 #include "testing/simulation/simulation.h"
 
 namespace perdure::testing::simulation {
@@ -26,6 +27,18 @@ struct Scenery {
   std::size_t latest_upgrade = 0;  // the step by which the new code is rolled out somewhere
   std::size_t faults = 0;
   std::size_t faults_per_1000_steps = 0;
+  struct StoreOutage {
+    std::size_t step = 0;  // 0: there is none
+    Milliseconds length{0};
+    Refusal refusal = Refusal::kNone;
+    [[nodiscard]] std::string describe() const;
+  };
+  StoreOutage store_outage;
+  struct ClockStep {
+    std::size_t step = 0;  // of the run; 0: the clock is not set
+    Milliseconds by{0};
+  };
+  ClockStep clock_step;
 
  private:
   struct Place {

@@ -27,6 +27,7 @@ class Shrinker {
       smaller |= fewer_fault_kinds();
       smaller |= fewer_faults();
       smaller |= fewer_roots();
+      smaller |= fewer_lives();
       smaller |= simpler_cluster();
     }
     return best_;
@@ -87,6 +88,32 @@ class Shrinker {
       }
     }
     return any;
+  }
+
+  bool fewer_lives() {
+    bool any = false;
+    std::set<std::size_t> left = best_.lives ? *best_.lives : all_lives();
+    const std::set<std::size_t> lives = left;
+    for (const std::size_t life : lives) {
+      left.erase(life);
+      Trial candidate = best_;
+      candidate.lives = left;
+      if (accept(std::move(candidate))) {
+        any = true;
+      } else {
+        left.insert(life);
+      }
+    }
+    return any;
+  }
+
+  [[nodiscard]] std::set<std::size_t> all_lives() const {
+    std::set<std::size_t> lives;
+    RandomWorkloadOptions options;
+    options.lifecycles = best_.lifecycles;
+    const RandomWorkload workload(best_.seed, options);
+    for (const LifePlan& plan : workload.lives()) lives.insert(plan.index);
+    return lives;
   }
 
   [[nodiscard]] std::set<std::size_t> all_roots() const {

@@ -14,6 +14,7 @@
 #include "testing/simulation/audited_store.h"
 #include "testing/simulation/cluster.h"
 #include "testing/simulation/end_checks.h"
+#include "testing/simulation/pending_actions.h"
 #include "testing/simulation/scenery.h"
 #include "testing/simulation/waitless_store.h"
 
@@ -26,12 +27,9 @@ using std::chrono::seconds;
 
 // Behind the first of January 2030: far from every limit of a clock.
 constexpr Timestamp kStart{milliseconds{1'893'456'000'000}};
-// How soon a client does again what was in vain; then twice as long, and so on.
-constexpr Milliseconds kFirstAgainAfter = seconds(1);
 constexpr Milliseconds kLongestJump = std::chrono::minutes(3);
 // Long enough for every node to notice that it has lost a lock.
 constexpr Milliseconds kLastLook = seconds(150);
-constexpr Milliseconds kLastAgainAfter = std::chrono::hours(24 * 7);
 // How long a node is away after a planned crash.
 constexpr Milliseconds kPlannedAbsence = seconds(1);
 
@@ -76,7 +74,7 @@ class Simulation {
   }
 
   RunReport run() {
-    for (ClientAction& action : workload_.actions(kStart)) actions_.push_back({std::move(action), kFirstAgainAfter});
+    actions_ = PendingActions(workload_.actions(kStart));
     try {
       go();
       cluster_.end();
@@ -85,7 +83,7 @@ class Simulation {
       problem(ProblemKind::kException, error.what());
     }
     report_.commits = store_->audit().commits();
-    report_.virtual_time = clock_->now() - kStart;
+    report_.virtual_time = store_time() - kStart;
     report_.log = log_.lines();
     return std::move(report_);
   }
@@ -102,6 +100,7 @@ class Simulation {
 
   [[nodiscard]] RuntimeOptions node_options(std::size_t place, int generation) const {
     RuntimeOptions options = scenery_.node_options(place, generation, workload_.tags());
+    if (place == 0 && workload_.needs_unknown_names()) options.fetch_only_registered = false;
     if (options_.adjust_node) options_.adjust_node(options);
     return options;
   }
@@ -114,25 +113,26 @@ class Simulation {
         never_ends(Workload::Delay::kBusy,
                    "the cluster has not come to rest after " + std::to_string(steps_) + " steps");
       if (steps_ == scenery_.latest_upgrade) begin_upgrade();
+      if (steps_ == scenery_.store_outage.step) begin_store_outage();
+      if (steps_ == scenery_.clock_step.step) set_clock();
       problems(ProblemKind::kStore, store_->audit().problems());
     }
     log_.begin("");
-    log_.add(clock_->now(), "the run is over");
+    log_.add(store_time(), "the run is over");
   }
 
-  void never_ends(Workload::Delay delay, std::string text) {
-    for (const Action& action : actions_) text += "; a client still wants to " + action.what.what;
-    problem(ProblemKind::kDelay, std::move(text));
+  void never_ends(Workload::Delay delay, const std::string& text) {
+    problem(ProblemKind::kDelay, text + actions_.describe());
     problems(ProblemKind::kDelay, workload_.explain(delay, *real_store_));
   }
 
   // One thing, or one jump of time. False: all is done.
   bool step() {
-    const Timestamp now = clock_->now();
+    const Timestamp now = store_time();
     cluster_.wake(now);
     strike(now);
     const auto choices = cluster_.choices();
-    const std::size_t due = due_actions(now);
+    const std::size_t due = actions_.due(now);
     if (choices.empty() && due == 0) return pass_time(now);
     if (schedule_.chance(25)) clock_->advance(milliseconds(schedule_.between(1, 12)));
     const std::size_t chosen = schedule_.below(choices.size() + due);
@@ -147,7 +147,7 @@ class Simulation {
   void move(const Cluster::Choice& choice) {
     SteppedNode& node = cluster_.node(choice.place);
     log_.begin(cluster_.name(choice.place));
-    if (log_.on()) log_.add(clock_->now(), node.describe(choice.choice));
+    if (log_.on()) log_.add(store_time(), node.describe(choice.choice));
     const bool calls = node.calls_store(choice.choice);
     ++report_.requests;
     if (node.writes(choice.choice) && ++report_.writes == (options_.crash ? options_.crash->write : 0)) {
@@ -164,9 +164,9 @@ class Simulation {
   void crash_as_planned(const Cluster::Choice& choice) {
     count(Fault::kCrash);
     if (options_.crash->stored) cluster_.node(choice.place).step_without_answer(choice.choice);
-    log_.add(clock_->now(), options_.crash->stored ? "*** dies: the store has it, the answer reaches nobody"
-                                                   : "*** dies before the store hears of it");
-    cluster_.crash(choice.place, clock_->now() + kPlannedAbsence);
+    log_.add(store_time(), options_.crash->stored ? "*** dies: the store has it, the answer reaches nobody"
+                                                  : "*** dies before the store hears of it");
+    cluster_.crash(choice.place, store_time() + kPlannedAbsence);
   }
 
   void move_with_fault(const Cluster::Choice& choice, Fault fault) {
@@ -175,11 +175,11 @@ class Simulation {
     switch (fault) {
       case Fault::kCrashInCall:
         node.step_without_answer(choice.choice);
-        log_.add(clock_->now(), "dies before it hears the answer");
-        return cluster_.crash(choice.place, clock_->now() + random_delay());
+        log_.add(store_time(), "dies before it hears the answer");
+        return cluster_.crash(choice.place, store_time() + random_delay());
       case Fault::kSlowCall:
         node.step_without_answer(choice.choice);
-        log_.add(clock_->now(), "waits long for the answer");
+        log_.add(store_time(), "waits long for the answer");
         return jump(random_jump());
       case Fault::kLostAnswer:
         return step_with(choice, Mishap::kAnswerLost);
@@ -191,10 +191,7 @@ class Simulation {
   }
 
   void step_with(const Cluster::Choice& choice, Mishap mishap) {
-    log_.add(clock_->now(), mishap == Mishap::kAnswerLost        ? "the answer is lost"
-                            : mishap == Mishap::kCarriedOutTwice ? "the call is carried out twice"
-                            : mishap == Mishap::kUnavailable     ? "the store is not available"
-                                                                 : "the store fails");
+    log_.add(store_time(), std::string(describe(mishap)));
     cluster_.line(choice.place).set_mishap(mishap);
     cluster_.node(choice.place).step(choice.choice);
     cluster_.line(choice.place).set_mishap(Mishap::kNone);
@@ -202,22 +199,11 @@ class Simulation {
 
   // ---- the client ----
 
-  [[nodiscard]] std::size_t due_actions(Timestamp now) const {
-    return static_cast<std::size_t>(
-        std::count_if(actions_.begin(), actions_.end(), [now](const Action& each) { return each.what.at <= now; }));
-  }
-
-  // The others need a node, and wait for its next call.
-  static bool strikes_clients(Fault fault) noexcept {
-    return fault == Fault::kStoreError || fault == Fault::kRepeated || fault == Fault::kLostAnswer;
-  }
-
   void act(std::size_t index) {
-    const Timestamp now = clock_->now();
-    const auto action = std::find_if(actions_.begin(), actions_.end(),
-                                     [&](const Action& each) { return each.what.at <= now && index-- == 0; });
+    const Timestamp now = store_time();
+    const ClientAction& action = actions_.due_action(index, now);
     log_.begin("client");
-    log_.add(now, action->what.what);
+    log_.add(now, action.what);
     ++report_.requests;
     if (pending_fault_ && strikes_clients(*pending_fault_)) {
       const Fault fault = *std::exchange(pending_fault_, std::nullopt);
@@ -226,22 +212,17 @@ class Simulation {
                         : fault == Fault::kRepeated ? Mishap::kCarriedOutTwice
                                                     : Mishap::kAnswerLost);
     }
-    const bool done = carry_out(action->what);
+    const bool done = carry_out(action);
     line_->set_mishap(Mishap::kNone);
     store_->notice_deletions();
-    if (done) {
-      actions_.erase(action);
-    } else {
-      action->what.at = now + action->again_after;
-      action->again_after = std::min(action->again_after * 2, kLastAgainAfter);
-    }
+    actions_.settle(index, now, done);
   }
 
   bool carry_out(const ClientAction& action) {
     try {
       return action.act(client_);
     } catch (const ClientError& error) {
-      log_.add(clock_->now(), std::string("fails: ") + error.what());
+      log_.add(store_time(), std::string("fails: ") + error.what());
       if (!error.retryable()) problem(ProblemKind::kClient, "client: " + action.what + ": " + error.what());
     } catch (const std::exception& error) {
       problem(ProblemKind::kClient, "client: " + action.what + ": " + error.what());
@@ -251,25 +232,26 @@ class Simulation {
 
   // ---- time ----
 
+  // Not the clock's: that may have been set back.
+  [[nodiscard]] Timestamp store_time() const { return real_store_->now(); }
+
   void jump(Milliseconds by) {
     clock_->advance(by);
-    cluster_.hinder_all(clock_->now());
+    cluster_.hinder_all(store_time());
   }
 
   // No activity is left in the store, so nobody wants what one might still do.
   bool check_stopped() {
-    for (const std::string& activity : cluster_.running_activities()) {
+    for (const std::string& activity : cluster_.running_activities())
       problem(ProblemKind::kStore, activity + " goes on although nobody waits for it any more");
-    }
     return false;
   }
 
   // A child that nobody knows of any more runs for ever, and what clients want of its tree, such as a deletion, cannot
   // be done.
   [[nodiscard]] bool is_vain_to_go_on(Timestamp now) const {
-    return std::all_of(actions_.begin(), actions_.end(),
-                       [](const Action& action) { return action.again_after == kLastAgainAfter; }) &&
-           cluster_.is_whole() && store_->audit().at_rest(now) && !store_->lost_children().empty();
+    return actions_.all_in_vain() && cluster_.is_whole() && store_->audit().at_rest(now) &&
+           !store_->lost_children().empty();
   }
 
   bool pass_time(Timestamp now) {
@@ -278,15 +260,20 @@ class Simulation {
     if (!rests) rests_since_.reset();
     if (rests && !rests_since_) rests_since_ = now;
     if (rests && now - *rests_since_ >= kLastLook) return check_stopped();
-    Timestamp next = cluster_.next_moment();
+    Timestamp next = std::min(cluster_.next_moment(), actions_.next_moment());
     if (rests) next = std::min(next, *rests_since_ + kLastLook);
     if (const auto moment = store_->audit().next_moment(now)) next = std::min(next, *moment);
-    for (const Action& action : actions_) next = std::min(next, action.what.at);
     if (next == Timestamp::max()) {
       never_ends(Workload::Delay::kIdle, "nothing can happen any more, but not all is done");
       return false;
     }
     if (!rests && options_.time_limit && next - kStart > *options_.time_limit) {
+      // A timer that lost its race stays queued until it is due, although its instance has ended.
+      const bool all_is_done = actions_.empty() && cluster_.is_whole() && store_->audit().only_ended_are_left(now);
+      if (all_is_done) {
+        late_timers_left_ = true;
+        return check_stopped();
+      }
       never_ends(Workload::Delay::kIdle, "nothing more happens before the time limit");
       return false;
     }
@@ -305,7 +292,7 @@ class Simulation {
   // Half of them end exactly when something else does: a lock, a delay, a wait.
   [[nodiscard]] Milliseconds random_jump() {
     const Milliseconds by = random_delay() * 2;
-    const Timestamp now = clock_->now();
+    const Timestamp now = store_time();
     const auto moment = store_->audit().next_moment(now + by / 8);
     return chance_.chance(50) && moment && *moment - now <= kLongestJump ? *moment - now : by;
   }
@@ -316,7 +303,7 @@ class Simulation {
   // them stays like the run with them for as long as it can.
   void strike(Timestamp now) {
     if (faults_left_ == 0 || pending_fault_ || chance_.below(1'000) >= fault_rate_) return;
-    const auto fault = static_cast<Fault>(chance_.below(kFaultKinds));
+    const auto fault = static_cast<Fault>(chance_.below(kThrownFaults));
     const std::size_t place = chance_.below(cluster_.size());
     --faults_left_;
     if (contains(options_.faults, fault)) strike(fault, place, now);
@@ -387,8 +374,19 @@ class Simulation {
 
   // The roll-out begins at some time, whether or not the dice say so: what needs the new code waits for it.
   void begin_upgrade() {
-    if (cluster_.latest_generation() == kLatestGeneration) return;
-    cluster_.upgrade(0, false, clock_->now());
+    if (cluster_.latest_generation() != kLatestGeneration) cluster_.upgrade(0, false, store_time());
+  }
+
+  void begin_store_outage() {
+    say("", store_time(), Fault::kStoreOutage, scenery_.store_outage.describe());
+    cluster_.refuse(scenery_.store_outage.refusal, store_time() + scenery_.store_outage.length);
+  }
+
+  void set_clock() {
+    const Milliseconds by = scenery_.clock_step.by;
+    say("", store_time(), Fault::kClockStep, "the clock is set by " + std::to_string(by.count()) + " ms");
+    clock_->step(by);
+    if (by.count() > 0) cluster_.hinder_all(store_time());
   }
 
   // ---- the end ----
@@ -397,19 +395,24 @@ class Simulation {
     RunFacts facts;
     facts.damaged.assign(store_->read_damage().begin(), store_->read_damage().end());
     facts.lost_children = store_->lost_children();
-    if (!cut_short_) problems(ProblemKind::kStore, check_queues(*real_store_));
-    problems(ProblemKind::kStore,
-             check_histories_kept(*real_store_, store_->audit(), store_->read_damage(), options_.clients_prune));
-    report_.histories = check_rebuilding(*real_store_, workload_.registry(kLatestGeneration), store_->read_damage());
+    if (!cut_short_) {
+      problems(ProblemKind::kStore, check_queues(*real_store_));
+      if (!late_timers_left_) {
+        problems(ProblemKind::kStore, check_messages_taken(*real_store_, store_->audit()));
+      }
+    }
+    problems(
+        ProblemKind::kStore,
+        check_histories_kept(*real_store_, store_->audit(), store_->read_damage(), [this](const std::string& instance) {
+          return options_.clients_prune || workload_.may_be_pruned(instance);
+        }));
+    report_.histories = check_rebuilding(*real_store_, workload_.registry(kLatestGeneration), store_->read_damage(),
+                                         workload_.needs_unknown_names());
     for (const HistoryFinding& finding : report_.histories) problem(ProblemKind::kHistory, finding.to_string());
     problems(ProblemKind::kOutcome, workload_.check(*real_store_, facts));
   }
 
   static constexpr int kLatestGeneration = 1;
-  struct Action {
-    ClientAction what;
-    Milliseconds again_after;
-  };
 
   RunOptions options_;
   Workload& workload_;
@@ -423,9 +426,10 @@ class Simulation {
   std::shared_ptr<AuditedStore> store_;
   std::shared_ptr<NodeStore> line_;  // of the client
   Client client_;
-  std::vector<Action> actions_;
+  PendingActions actions_;
   std::size_t steps_ = 0;
-  bool cut_short_ = false;  // the workload was done before everything had come to rest
+  bool cut_short_ = false;         // the workload was done before everything had come to rest
+  bool late_timers_left_ = false;  // of instances that have ended: due after the time limit
   std::size_t faults_left_ = 0;
   std::size_t fault_rate_ = 0;  // in 1000 steps
   std::optional<Timestamp> rests_since_;

@@ -10,8 +10,22 @@
 
 namespace perdure::testing::simulation {
 
+namespace {
+
+std::string listed(const std::set<std::size_t>& numbers) {
+  std::string list;
+  for (const std::size_t number : numbers) list += (list.empty() ? "" : ",") + std::to_string(number);
+  return list;
+}
+
+}  // namespace
+
 RunReport run_trial(const Trial& trial) {
-  RandomWorkload workload(trial.seed, {.only = trial.roots});
+  RandomWorkloadOptions options;
+  options.only = trial.roots;
+  options.lifecycles = trial.lifecycles;
+  options.only_lives = trial.lives;
+  RandomWorkload workload(trial.seed, options);
   return run_seed(trial.seed, trial.options, workload);
 }
 
@@ -24,11 +38,9 @@ std::string command_of(const Trial& trial) {
   if (options.max_faults) command += " --max-faults " + std::to_string(*options.max_faults);
   if (options.store) command += std::string(" --store ") + (*options.store == StoreKind::kSqlite ? "sqlite" : "memory");
   if (options.fast_path) command += std::string(" --fast-path ") + (*options.fast_path ? "on" : "off");
-  if (trial.roots) {
-    std::string list;
-    for (const std::size_t root : *trial.roots) list += (list.empty() ? "" : ",") + std::to_string(root);
-    command += " --roots " + list;
-  }
+  if (trial.roots) command += " --roots " + listed(*trial.roots);
+  if (trial.lives && !trial.lives->empty()) command += " --lives " + listed(*trial.lives);
+  if (!trial.lifecycles || (trial.lives && trial.lives->empty())) command += " --lifecycles off";
   return command;
 }
 

@@ -17,6 +17,8 @@ struct Trial {
   std::uint64_t seed = 0;
   RunOptions options;
   std::optional<std::set<std::size_t>> roots;  // of the workload's instances only these; absent: all
+  bool lifecycles = true;                      // clients also delete, replace and restart at any moment
+  std::optional<std::set<std::size_t>> lives;  // of the lifecycles only these; absent: all
 };
 
 [[nodiscard]] RunReport run_trial(const Trial& trial);

@@ -45,6 +45,10 @@ class Workload {
   [[nodiscard]] virtual Registry registry(int generation) = 0;
   // Tags that the cluster must serve; others are served by nobody.
   [[nodiscard]] virtual std::vector<std::string> tags() const { return {}; }
+  // Some node must fetch items that no node has code for, so that they end as poison.
+  [[nodiscard]] virtual bool needs_unknown_names() const { return false; }
+  // Clients have pruned it, so that old executions may be gone in the end.
+  [[nodiscard]] virtual bool may_be_pruned(const std::string& /*instance*/) const { return false; }
   // A node has ended, with everything that its activities kept in memory.
   virtual void node_ended(const std::string& /*id*/) {}
   // In order of their times. Asked for once.

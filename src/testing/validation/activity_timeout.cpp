@@ -171,6 +171,18 @@ void an_activity_that_was_given_back_uncounted_can_expire(ProviderFactory& facto
   expect_equal(item.attempt_count, 1U, "the attempt");
 }
 
+// The attempt is taken back, but the code has begun: a start that has happened is not late.
+void an_activity_that_has_begun_does_not_expire_when_it_is_given_back_uncounted(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_activity(timed(activity("a", 2)));
+  take(scene.store().abandon_work_item(
+      {.token = scene.fetch_work().token, .delay = Milliseconds{0}, .ignore_attempt = true, .has_begun = true}));
+  scene.advance(kTimeout);
+  const WorkItem item = scene.fetch_work();
+  expect(!item.expired, "it is marked although it has begun");
+  expect_equal(item.attempt_count, 1U, "the attempt");
+}
+
 void without_a_timeout_an_activity_waits_for_ever(ProviderFactory& factory) {
   Scene scene(factory);
   scene.enqueue_activity(tagged(activity("a", 2), "gpu"));
@@ -308,6 +320,8 @@ ValidationTests activity_timeout_tests() {
        &an_activity_that_was_started_does_not_expire},
       {"activity_timeout", "an_activity_that_was_given_back_uncounted_can_expire",
        &an_activity_that_was_given_back_uncounted_can_expire},
+      {"activity_timeout", "an_activity_that_has_begun_does_not_expire_when_it_is_given_back_uncounted",
+       &an_activity_that_has_begun_does_not_expire_when_it_is_given_back_uncounted},
       {"activity_timeout", "without_a_timeout_an_activity_waits_for_ever",
        &without_a_timeout_an_activity_waits_for_ever},
       {"activity_timeout", "details_come_with_the_next_fetch", &details_come_with_the_next_fetch},

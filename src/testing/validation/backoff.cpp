@@ -100,6 +100,57 @@ void a_backoff_that_was_ended_does_not_come_back(ProviderFactory& factory) {
   scene.fetch();
 }
 
+// The node that abandons the instance has not seen it.
+void a_cancel_that_arrives_during_the_lock_is_not_delayed(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("cancelled");
+  const LockToken lock = scene.wake("cancelled").token;
+  scene.enqueue(cancel_message("cancelled"));
+  abandon(scene, lock, kDelay);
+  const OrchestrationItem item = scene.fetch();
+  expect_messages(item, {event_message("cancelled", "wake"), cancel_message("cancelled")});
+  expect_equal(item.attempt_count, 2U, "the attempts");
+  scene.ack(scene.commit_of(item));
+
+  scene.enqueue_start("terminated");
+  const LockToken start_lock = scene.fetch().token;
+  scene.enqueue(event_message("terminated", "early"));
+  scene.enqueue(terminate_message("terminated"));
+  scene.enqueue(event_message("terminated", "late"));
+  abandon(scene, start_lock, kDelay);
+  expect_messages(scene.fetch(), {start_message("terminated"), event_message("terminated", "early"),
+                                  terminate_message("terminated"), event_message("terminated", "late")});
+}
+
+// Otherwise an instance that cannot be ended yet would be fetched again and again without a pause.
+void a_cancel_that_was_fetched_is_delayed_with_its_instance(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  back_off(scene, "order");
+  scene.enqueue(cancel_message("order"));
+  abandon(scene, scene.fetch().token, kDelay);
+  scene.fetch_nothing();
+  scene.advance(kDelay);
+  const LockToken lock = scene.fetch().token;
+  scene.enqueue(terminate_message("order"));
+  abandon(scene, lock, kDelay);
+  abandon(scene, scene.fetch().token, kDelay);
+  scene.fetch_nothing();
+}
+
+// The cancel arrived during a lock that has expired; the next fetch delivers it.
+void a_cancel_during_an_expired_lock_is_delayed_with_its_instance(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  const OrchestrationItem first = scene.wake("order");
+  scene.enqueue(cancel_message("order"));
+  scene.advance(first.locked_until - scene.now());
+  abandon(scene, scene.fetch().token, kDelay);
+  scene.fetch_nothing();
+  scene.advance(kDelay);
+  scene.fetch();
+}
+
 void each_abandon_sets_the_backoff_anew(ProviderFactory& factory) {
   Scene scene(factory);
   scene.create("order");
@@ -183,6 +234,12 @@ ValidationTests backoff_tests() {
        &a_cancel_before_the_first_commit_comes_with_the_start},
       {"backoff", "a_cancel_that_a_commit_sends_ends_the_backoff", &a_cancel_that_a_commit_sends_ends_the_backoff},
       {"backoff", "a_backoff_that_was_ended_does_not_come_back", &a_backoff_that_was_ended_does_not_come_back},
+      {"backoff", "a_cancel_that_arrives_during_the_lock_is_not_delayed",
+       &a_cancel_that_arrives_during_the_lock_is_not_delayed},
+      {"backoff", "a_cancel_that_was_fetched_is_delayed_with_its_instance",
+       &a_cancel_that_was_fetched_is_delayed_with_its_instance},
+      {"backoff", "a_cancel_during_an_expired_lock_is_delayed_with_its_instance",
+       &a_cancel_during_an_expired_lock_is_delayed_with_its_instance},
       {"backoff", "each_abandon_sets_the_backoff_anew", &each_abandon_sets_the_backoff_anew},
       {"backoff", "a_backoff_that_is_over_leaves_no_trace_in_the_order",
        &a_backoff_that_is_over_leaves_no_trace_in_the_order},

@@ -1,9 +1,12 @@
 // Deleting by a filter: ended roots with their trees, the oldest first.
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "testing/validation/moves.h"
 #include "testing/validation/scene.h"
 #include "testing/validation/suite.h"
+#include "testing/validation/threads.h"
 
 namespace perdure::testing {
 
@@ -147,6 +150,32 @@ void a_tree_in_which_something_runs_stays_and_is_no_obstacle(ProviderFactory& fa
   expect_equal(deleted(scene, {}), std::uint64_t{2}, "instances deleted");
 }
 
+// The list of matching instances is made first. One that is replaced before its deletion no longer matches.
+void what_no_longer_matches_stays(ProviderFactory& factory) {
+  Scene scene(factory);
+  Ids ids;
+  for (int i = 0; i < 100; ++i) ids.push_back("i" + std::to_string(i));
+  create_ended(scene, ids, ExecutionStatus::kFailed);
+  InstanceFilter failed;
+  failed.statuses = {ExecutionStatus::kFailed};
+  std::atomic<bool> is_deleted = false;
+  in_parallel(2, [&](std::size_t thread) {
+    if (thread == 0) {
+      const ProviderResult<DeleteResult> result = scene.admin().delete_matching(failed);
+      is_deleted = true;
+      take(result);
+      return;
+    }
+    while (!is_deleted && take(scene.store().read_status(ids.front())).has_value()) std::this_thread::yield();
+    take(scene.store().enqueue_start(start_message(ids.back()), StartPolicy::kReplaceIfTerminal));
+    TurnCommit commit = scene.first_commit_of(scene.fetch());
+    commit.status = StatusChange{.status = ExecutionStatus::kCompleted, .output = "\"new\""};
+    scene.ack(commit);
+  });
+  expect_equal(remaining(scene), Ids{ids.back()}, "what is left");
+  expect_equal(take(scene.admin().instance_info(ids.back())).output, Payload("\"new\""), "its output");
+}
+
 }  // namespace
 
 ValidationTests bulk_deletion_tests() {
@@ -159,6 +188,7 @@ ValidationTests bulk_deletion_tests() {
       {"bulk_deletion", "roots_take_their_trees_along", &roots_take_their_trees_along},
       {"bulk_deletion", "a_tree_in_which_something_runs_stays_and_is_no_obstacle",
        &a_tree_in_which_something_runs_stays_and_is_no_obstacle},
+      {"bulk_deletion", "what_no_longer_matches_stays", &what_no_longer_matches_stays},
   };
 }
 

@@ -216,7 +216,7 @@ void a_child_has_its_own_pin(ProviderFactory& factory) {
   create_pinned(scene, "parent", v("1.0.0"));
   scene.enqueue_start("child");
   TurnCommit commit = scene.first_commit_of(scene.fetch());
-  commit.started->parent = "parent";
+  commit.started->parent = link_to("parent");
   commit.started->pinned_version = v("2.0.0");
   scene.ack(commit);
   scene.enqueue(event_message("child", "x"));
@@ -319,6 +319,17 @@ void the_start_that_comes_first_names_the_instance(ProviderFactory& factory) {
   expect_equal(take(scene.store().read_status("a"))->name, std::string("Later"), "the name of what is left");
 }
 
+// Its messages need no code: a start that meets it is refused, and everything else is discarded.
+void an_ended_instance_passes_every_filter(ProviderFactory& factory) {
+  Scene scene(factory);
+  create_pinned(scene, "order", v("1.0.0"));
+  scene.end("order");
+  scene.enqueue(start_message("order", "Other"));
+  OrchestrationFetch options = pinned_within("2.0.0", "2.9.9");
+  options.filter.orchestrations = {"Elsewhere"};
+  expect_equal(scene.fetch(options).instance, "order", "the instance");
+}
+
 }  // namespace
 
 ValidationTests capability_tests() {
@@ -351,6 +362,7 @@ ValidationTests capability_tests() {
       {"capability", "all_parts_of_a_filter_must_fit", &all_parts_of_a_filter_must_fit},
       {"capability", "activities_are_filtered_by_name", &activities_are_filtered_by_name},
       {"capability", "the_start_that_comes_first_names_the_instance", &the_start_that_comes_first_names_the_instance},
+      {"capability", "an_ended_instance_passes_every_filter", &an_ended_instance_passes_every_filter},
   };
 }
 

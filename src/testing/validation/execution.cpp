@@ -168,6 +168,95 @@ void running_again_clears_output_and_end(ProviderFactory& factory) {
   expect(!info.completed_at.has_value(), "the end is still there");
 }
 
+// Ends the current execution. The continuation becomes visible after the delay.
+void continue_after(Scene& scene, const std::string& instance, Milliseconds delay) {
+  scene.turn(instance, [&](TurnCommit& commit) {
+    commit.status = StatusChange{.status = ExecutionStatus::kContinuedAsNew, .output = {}};
+    commit.messages.push_back(continue_message(instance));
+    commit.messages.back().visible_at = scene.now() + delay;
+  });
+}
+
+// A store that used an older time for the continuation than for the other messages would deliver them without it.
+void an_instance_between_executions_waits_for_its_continuation(ProviderFactory& factory) {
+  constexpr Milliseconds kDelay{1'000};
+  for (const bool event_first : {true, false}) {
+    Scene scene(factory);
+    scene.create("order");
+    if (event_first) {
+      const OrchestrationItem item = scene.wake("order");
+      scene.enqueue(event_message("order", "older"));
+      TurnCommit commit = scene.commit_of(item);
+      commit.events = {event(2)};
+      commit.status = StatusChange{.status = ExecutionStatus::kContinuedAsNew, .output = {}};
+      commit.messages = {continue_message("order")};
+      commit.messages.back().visible_at = scene.now() + kDelay;
+      scene.ack(commit);
+    } else {
+      continue_after(scene, "order", kDelay);
+      scene.enqueue(event_message("order", "older"));
+    }
+    scene.fetch_nothing();
+    scene.advance(kDelay - Milliseconds{1});
+    scene.fetch_nothing();
+    scene.advance(Milliseconds{1});
+    const OrchestrationItem next = scene.fetch();
+    expect_equal(next.messages.size(), std::size_t{2}, "the messages");
+    expect_equal(next.messages.front().record.kind, MessageKind::kContinueAsNew, "the first message");
+    expect(!next.continuation_missing, "the continuation is there, and said to be missing");
+    // After an abandon it waits only for its backoff.
+    abandon(scene, next.token, kDelay);
+    scene.fetch_nothing();
+    scene.advance(kDelay);
+    TurnCommit first = scene.first_commit_of(scene.fetch());
+    first.execution_id = 2;
+    scene.ack(first);
+    expect(!scene.wake("order").continuation_missing, "an instance that runs misses a continuation");
+  }
+}
+
+void a_cancel_waits_for_the_continuation_too(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  continue_after(scene, "order", Milliseconds{1'000});
+  scene.enqueue(cancel_message("order"));
+  scene.enqueue(start_message("order"));
+  scene.fetch_nothing();
+  scene.advance(Milliseconds{1'000});
+  expect_equal(scene.fetch().messages.size(), std::size_t{3}, "the messages");
+}
+
+// The engine ends such an instance, so a store states it only if it is so.
+void a_missing_continuation_is_stated(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("order");
+  continue_after(scene, "order", Milliseconds{0});
+  const OrchestrationItem continued = scene.fetch();
+  expect(!continued.continuation_missing, "the continuation is in the batch");
+  scene.ack(scene.commit_of(continued));  // consumes the continuation and begins no execution
+  const OrchestrationItem item = scene.wake("order");
+  expect_equal(item.metadata->status, ExecutionStatus::kContinuedAsNew, "the status");
+  expect(item.continuation_missing, "the continuation is missing, and the store does not say so");
+  abandon(scene, item.token);
+  // A start is not a continuation.
+  scene.enqueue(start_message("order"));
+  const OrchestrationItem again = scene.fetch();
+  expect_equal(again.messages.size(), std::size_t{2}, "the messages");
+  expect(again.continuation_missing, "a start is taken for a continuation");
+}
+
+void only_an_instance_between_executions_misses_a_continuation(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_start("order");
+  const OrchestrationItem first = scene.fetch();
+  expect(!first.continuation_missing, "a new instance misses a continuation");
+  scene.ack(scene.first_commit_of(first));
+  expect(!scene.wake("order").continuation_missing, "an instance that runs misses a continuation");
+  scene.create("ended");
+  scene.end("ended");
+  expect(!scene.wake("ended").continuation_missing, "an instance that has ended misses a continuation");
+}
+
 }  // namespace
 
 ValidationTests execution_tests() {
@@ -181,6 +270,12 @@ ValidationTests execution_tests() {
       {"execution", "a_past_execution_takes_no_more_commits", &a_past_execution_takes_no_more_commits},
       {"execution", "every_status_is_stored_with_output_and_time", &every_status_is_stored_with_output_and_time},
       {"execution", "running_again_clears_output_and_end", &running_again_clears_output_and_end},
+      {"execution", "an_instance_between_executions_waits_for_its_continuation",
+       &an_instance_between_executions_waits_for_its_continuation},
+      {"execution", "a_cancel_waits_for_the_continuation_too", &a_cancel_waits_for_the_continuation_too},
+      {"execution", "a_missing_continuation_is_stated", &a_missing_continuation_is_stated},
+      {"execution", "only_an_instance_between_executions_misses_a_continuation",
+       &only_an_instance_between_executions_misses_a_continuation},
   };
 }
 

@@ -116,11 +116,11 @@ void a_child_is_created_by_its_own_commit(ProviderFactory& factory) {
   const OrchestrationItem item = scene.fetch();
   expect_equal(item.instance, "child", "the fetched instance");
   TurnCommit first = scene.first_commit_of(item, "Part");
-  first.started->parent = "parent";
+  first.started->parent = link_to("parent", 77);
   scene.ack(first);
   expect(take(scene.admin().instance_info("child")).parent == "parent", "the child does not know its parent");
   expect_equal(take(scene.admin().list_children("parent")), std::vector<std::string>{"child"}, "the children");
-  expect(scene.wake("child").metadata->parent == "parent", "the fetched parent is wrong");
+  expect(scene.wake("child").metadata->parent == link_to("parent", 77), "the fetched link is wrong");
 }
 
 void the_parent_is_set_once(ProviderFactory& factory) {
@@ -128,8 +128,7 @@ void the_parent_is_set_once(ProviderFactory& factory) {
   scene.create("first");
   scene.create("second");
   scene.create_child("child", "first");
-  for (const std::optional<std::string>& parent :
-       {std::optional<std::string>("second"), std::optional<std::string>()}) {
+  for (const std::optional<ParentLink>& parent : {std::optional(link_to("second")), std::optional<ParentLink>()}) {
     TurnCommit commit = scene.commit_of(scene.wake("child"));
     commit.started =
         StartedMetadata{.name = "Flow", .version = {}, .parent = parent, .pinned_version = {}, .carry_forward = 0};

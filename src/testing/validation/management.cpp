@@ -75,7 +75,7 @@ void info_says_what_the_commits_said(ProviderFactory& factory) {
   scene.enqueue_start("a", "Ship");
   TurnCommit first = scene.first_commit_of(scene.fetch(), "Ship");
   first.started->version = SemanticVersion{2, 3, 4};
-  first.started->parent = "p";
+  first.started->parent = link_to("p");
   first.started->pinned_version = SemanticVersion{5, 6, 7};
   scene.ack(first);
   InstanceInfo expected;
@@ -98,8 +98,11 @@ void a_later_start_renames_but_keeps_the_parent(ProviderFactory& factory) {
   Scene scene(factory);
   scene.create_child("a", "p");
   scene.turn("a", [](TurnCommit& commit) {
-    commit.started = StartedMetadata{
-        .name = "New", .version = SemanticVersion{2, 0, 0}, .parent = "q", .pinned_version = {}, .carry_forward = 0};
+    commit.started = StartedMetadata{.name = "New",
+                                     .version = SemanticVersion{2, 0, 0},
+                                     .parent = link_to("q"),
+                                     .pinned_version = {},
+                                     .carry_forward = 0};
   });
   const InstanceInfo after = info(scene, "a");
   expect_equal(after.name, std::string("New"), "the name");

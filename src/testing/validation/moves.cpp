@@ -79,6 +79,11 @@ std::vector<EventId> activity_ids_of(const std::vector<WorkItem>& items) {
   return ids;
 }
 
+std::uint64_t messages_in(Scene& scene) {
+  const QueueDepths depths = take(scene.admin().queue_depths());
+  return depths.messages + depths.delayed_messages;
+}
+
 void abandon(Scene& scene, const LockToken& token, Milliseconds delay, bool ignore_attempt, Where where) {
   take(scene.store().abandon_orchestration_item({.token = token, .delay = delay, .ignore_attempt = ignore_attempt}),
        where);

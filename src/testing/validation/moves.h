@@ -1,6 +1,7 @@
 // More moves than Scene has, and comparisons: of what a fetch delivered, and of a store before and after a call.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,9 @@ void expect_messages(const OrchestrationItem& item, const std::vector<MessageRec
                                                      Where where = Where::current());
 [[nodiscard]] std::vector<std::string> instances_of(const std::vector<OrchestrationItem>& items);
 [[nodiscard]] std::vector<EventId> activity_ids_of(const std::vector<WorkItem>& items);
+
+// In the orchestrator queue, visible or not.
+[[nodiscard]] std::uint64_t messages_in(Scene& scene);
 
 void abandon(Scene& scene, const LockToken& token, Milliseconds delay = Milliseconds{0}, bool ignore_attempt = false,
              Where where = Where::current());

@@ -8,11 +8,6 @@ namespace {
 
 using Kind = ProviderErrorKind;
 
-std::uint64_t messages_in(Scene& scene) {
-  const QueueDepths depths = take(scene.admin().queue_depths());
-  return depths.messages + depths.delayed_messages;
-}
-
 void an_orphan_is_never_fetched_and_blocks_nobody(ProviderFactory& factory) {
   Scene scene(factory);
   scene.enqueue(cancel_message("late"));
@@ -40,21 +35,55 @@ void many_orphans_block_nobody(ProviderFactory& factory) {
   expect_equal(scene.fetch().instance, "order", "the instance");
 }
 
-void queue_messages_of_an_orphan_are_dropped(ProviderFactory& factory) {
+void queue_messages_of_an_orphan_are_kept(ProviderFactory& factory) {
   Scene scene(factory);
-  scene.create("order");
-  scene.enqueue(queue_message("order", "\"kept\""));
-  scene.enqueue(queue_message("nobody", "\"dropped\""));
-  MessageRecord delayed = queue_message("nobody", "\"dropped too\"");
+  MessageRecord delayed = queue_message("order", "\"delayed\"");
   delayed.visible_at = scene.now() + Milliseconds{1'000};
+  scene.enqueue(queue_message("order", "\"first\""));
   scene.enqueue(delayed);
-  expect_equal(messages_in(scene), std::uint64_t{3}, "the messages before the fetch");
-  const OrchestrationItem item = scene.fetch();
-  expect_messages(item, {queue_message("order", "\"kept\"")});
-  expect_equal(messages_in(scene), std::uint64_t{1}, "the messages after the fetch");
-  scene.ack(scene.commit_of(item));
-  scene.enqueue_start("nobody");
-  expect_messages(scene.fetch(), {start_message("nobody")});
+  scene.fetch_nothing();
+  scene.advance(Milliseconds{1'000});
+  scene.enqueue(queue_message("order", "\"last\""));
+  scene.fetch_nothing();
+  expect_equal(messages_in(scene), std::uint64_t{3}, "the messages after a fetch");
+  scene.enqueue_start("order");
+  expect_messages(scene.fetch(), {start_message("order"), queue_message("order", "\"first\""), delayed,
+                                  queue_message("order", "\"last\"")});
+}
+
+// Each has its own retention: neither an old message nor an old event removes a younger message.
+void each_queue_message_has_its_own_retention(ProviderFactory& factory) {
+  Scene scene(factory);
+  const Milliseconds retention = factory.orphan_retention();
+  scene.enqueue(event_message("order", "old"));
+  scene.enqueue(queue_message("order", "\"old\""));
+  MessageRecord delayed = queue_message("order", "\"delayed\"");
+  delayed.visible_at = scene.now() + Milliseconds{2};
+  scene.enqueue(delayed);
+  scene.advance(Milliseconds{1});
+  scene.enqueue(queue_message("order", "\"young\""));
+  scene.enqueue(event_message("order", "young"));
+  scene.advance(retention - Milliseconds{2});
+  scene.fetch_nothing();
+  expect_equal(messages_in(scene), std::uint64_t{5}, "the messages shortly before");
+  scene.advance(Milliseconds{1});
+  scene.fetch_nothing();
+  expect_equal(messages_in(scene), std::uint64_t{2}, "the messages when the time of the first is over");
+  scene.advance(Milliseconds{1});
+  scene.fetch_nothing();
+  expect_equal(messages_in(scene), std::uint64_t{1}, "the messages a moment later");
+  scene.enqueue_start("order");
+  expect_messages(scene.fetch(), {start_message("order"), delayed});
+}
+
+void a_deletion_takes_queue_messages_along(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue(queue_message("order", "\"early\""));
+  scene.enqueue_start("order");
+  take(scene.admin().delete_instance("order", true));
+  expect_equal(messages_in(scene), std::uint64_t{0}, "the messages after the deletion");
+  scene.enqueue_start("order");
+  expect_messages(scene.fetch(), {start_message("order")});
 }
 
 void other_messages_of_an_orphan_are_kept(ProviderFactory& factory) {
@@ -63,9 +92,10 @@ void other_messages_of_an_orphan_are_kept(ProviderFactory& factory) {
   scene.enqueue(queue_message("order"));
   scene.enqueue(cancel_message("order"));
   scene.fetch_nothing();
-  expect_equal(messages_in(scene), std::uint64_t{2}, "the messages after a fetch");
+  expect_equal(messages_in(scene), std::uint64_t{3}, "the messages after a fetch");
   scene.enqueue_start("order");
-  expect_messages(scene.fetch(), {start_message("order"), event_message("order", "one"), cancel_message("order")});
+  expect_messages(scene.fetch(), {start_message("order"), event_message("order", "one"), queue_message("order"),
+                                  cancel_message("order")});
 }
 
 void a_queued_start_keeps_queue_messages(ProviderFactory& factory) {
@@ -138,6 +168,7 @@ void a_fetch_cleans_up_a_bounded_number_of_orphans(ProviderFactory& factory) {
   constexpr std::uint64_t kOrphans = 150;
   constexpr std::uint64_t kAtMost = 64;
   for (std::uint64_t i = 0; i < kOrphans; ++i) scene.enqueue(queue_message("stray" + std::to_string(i)));
+  scene.advance(factory.orphan_retention());
   scene.enqueue_start("order");
   expect_equal(scene.fetch().instance, "order", "the instance");
   expect(messages_in(scene) >= kOrphans - kAtMost + 1, "one fetch dropped more than its share");
@@ -177,7 +208,9 @@ ValidationTests orphan_tests() {
   return {
       {"orphan", "an_orphan_is_never_fetched_and_blocks_nobody", &an_orphan_is_never_fetched_and_blocks_nobody},
       {"orphan", "many_orphans_block_nobody", &many_orphans_block_nobody},
-      {"orphan", "queue_messages_of_an_orphan_are_dropped", &queue_messages_of_an_orphan_are_dropped},
+      {"orphan", "queue_messages_of_an_orphan_are_kept", &queue_messages_of_an_orphan_are_kept},
+      {"orphan", "each_queue_message_has_its_own_retention", &each_queue_message_has_its_own_retention},
+      {"orphan", "a_deletion_takes_queue_messages_along", &a_deletion_takes_queue_messages_along},
       {"orphan", "other_messages_of_an_orphan_are_kept", &other_messages_of_an_orphan_are_kept},
       {"orphan", "a_queued_start_keeps_queue_messages", &a_queued_start_keeps_queue_messages},
       {"orphan", "orphans_are_dropped_after_their_retention", &orphans_are_dropped_after_their_retention},

@@ -1,9 +1,12 @@
 // Pruning: past executions go, the instance stays.
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "testing/validation/moves.h"
 #include "testing/validation/scene.h"
 #include "testing/validation/suite.h"
+#include "testing/validation/threads.h"
 
 namespace perdure::testing {
 
@@ -147,6 +150,50 @@ void pruning_up_to_a_limit_takes_the_oldest(ProviderFactory& factory) {
   expect_equal(executions(scene, "a"), Executions{1, 2}, "executions of the youngest");
 }
 
+// Pruned instances must not keep later ones from being reached.
+void repeated_calls_reach_everything(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("without a past");
+  for (const std::string id : {"a", "b", "c"}) create_with_executions(scene, id, 3);
+  scene.create("the youngest");
+  const PruneOptions keep{.keep_last = 2, .completed_before = {}};
+  const PruneResult first{.instances = 2, .executions = 1, .events = 2};
+  expect(take(scene.admin().prune_matching({}, keep, 1)) == first, "the first call");
+  expect_equal(take(scene.admin().prune_matching({}, keep, 1)).executions, std::uint64_t{1}, "the second call");
+  expect_equal(take(scene.admin().prune_matching({}, keep, 1)).executions, std::uint64_t{1}, "the third call");
+  for (const std::string id : {"a", "b", "c"}) expect_equal(executions(scene, id), Executions{2, 3}, "executions");
+  const PruneResult last{.instances = 5, .executions = 0, .events = 0};
+  expect(take(scene.admin().prune_matching({}, keep, 1)) == last, "the last call");
+  expect(take(scene.admin().prune_matching({}, {}, 0)) == PruneResult{}, "a limit of none");
+}
+
+// The store lists the matching instances first. One that is replaced before its turn comes is another instance.
+void a_replaced_instance_that_no_longer_matches_is_not_pruned(ProviderFactory& factory) {
+  Scene scene(factory);
+  std::vector<std::string> ids;
+  for (int i = 0; i < 60; ++i) {
+    ids.push_back("i" + std::to_string(i));
+    create_with_executions(scene, ids.back(), 2);
+    scene.end(ids.back(), ExecutionStatus::kFailed);
+  }
+  InstanceFilter failed;
+  failed.statuses = {ExecutionStatus::kFailed};
+  std::atomic<bool> is_pruned = false;
+  in_parallel(2, [&](std::size_t thread) {
+    if (thread == 0) {
+      const ProviderResult<PruneResult> result = scene.admin().prune_matching(failed, {});
+      is_pruned = true;
+      take(result);
+      return;
+    }
+    while (!is_pruned && executions(scene, ids.front()).size() == 2) std::this_thread::yield();
+    take(scene.store().enqueue_start(start_message(ids.back()), StartPolicy::kReplaceIfTerminal));
+    scene.ack(scene.first_commit_of(scene.fetch()));
+    scene.continue_as_new(ids.back());
+  });
+  expect_equal(executions(scene, ids.back()), Executions{1, 2}, "executions of the new instance");
+}
+
 }  // namespace
 
 ValidationTests prune_tests() {
@@ -160,6 +207,9 @@ ValidationTests prune_tests() {
       {"prune", "a_filter_chooses_the_instances", &a_filter_chooses_the_instances},
       {"prune", "running_instances_are_pruned_too", &running_instances_are_pruned_too},
       {"prune", "a_limit_takes_the_oldest", &pruning_up_to_a_limit_takes_the_oldest},
+      {"prune", "repeated_calls_reach_everything", &repeated_calls_reach_everything},
+      {"prune", "a_replaced_instance_that_no_longer_matches_is_not_pruned",
+       &a_replaced_instance_that_no_longer_matches_is_not_pruned},
   };
 }
 

@@ -22,6 +22,10 @@ Ids ids_of(const StartPage& page) {
   return ids;
 }
 
+QueuedStart queued(const MessageRecord& start) {
+  return {.instance = start.instance, .name = start.name, .body_head = start.body.substr(0, QueuedStart::kHeadBytes)};
+}
+
 // All pages; each must be full but the last.
 Ids paged_starts(Scene& scene, std::size_t limit, Where where = Where::current()) {
   Ids all;
@@ -43,11 +47,27 @@ void starts_are_listed_by_id(ProviderFactory& factory) {
   scene.enqueue_start("b", "Ship");
   scene.enqueue_start("c", "Charge");
   scene.enqueue_start("a", "");
-  const std::vector<QueuedStart> expected{
-      {.instance = "a", .name = ""}, {.instance = "b", .name = "Ship"}, {.instance = "c", .name = "Charge"}};
+  const std::vector<QueuedStart> expected{queued(start_message("a", "")), queued(start_message("b", "Ship")),
+                                          queued(start_message("c", "Charge"))};
   const StartPage page = start_page(scene);
   expect(page.starts == expected, "the starts are others");
   expect(page.next.empty(), "there is another page");
+}
+
+// A page of large inputs would take much memory, and the head contains the requested version.
+void a_start_is_listed_with_the_head_of_its_body(ProviderFactory& factory) {
+  Scene scene(factory);
+  const std::size_t bytes[] = {1, QueuedStart::kHeadBytes, QueuedStart::kHeadBytes + 1, 100'000};
+  std::vector<QueuedStart> expected;
+  for (const std::size_t length : bytes) {
+    MessageRecord start = start_message("i" + std::to_string(expected.size()));
+    start.body.assign(length, '\0');
+    start.body.front() = '\xFF';
+    scene.enqueue(start);
+    expected.push_back(queued(start));
+  }
+  expect_equal(expected.back().body_head.size(), QueuedStart::kHeadBytes, "bytes of a head");
+  expect(start_page(scene).starts == expected, "the starts are others");
 }
 
 void a_start_is_listed_until_its_first_commit(ProviderFactory& factory) {
@@ -68,15 +88,14 @@ void a_start_that_is_not_visible_yet_is_listed(ProviderFactory& factory) {
   later.visible_at = scene.now() + Milliseconds{1'000};
   scene.enqueue(later);
   scene.fetch_nothing();
-  expect(start_page(scene).starts == std::vector<QueuedStart>{{.instance = "a", .name = "Later"}},
-         "the starts are others");
+  expect(start_page(scene).starts == std::vector<QueuedStart>{queued(later)}, "the starts are others");
 }
 
 void a_start_that_a_turn_sends_is_listed(ProviderFactory& factory) {
   Scene scene(factory);
   scene.create("parent");
   scene.turn("parent", [](TurnCommit& commit) { commit.messages = {start_message("child", "Child")}; });
-  expect(start_page(scene).starts == std::vector<QueuedStart>{{.instance = "child", .name = "Child"}},
+  expect(start_page(scene).starts == std::vector<QueuedStart>{queued(start_message("child", "Child"))},
          "the starts are others");
 }
 
@@ -190,6 +209,7 @@ void a_cursor_belongs_to_its_list(ProviderFactory& factory) {
 ValidationTests queued_start_tests() {
   return {
       {"queued_start", "starts_are_listed_by_id", &starts_are_listed_by_id},
+      {"queued_start", "a_start_is_listed_with_the_head_of_its_body", &a_start_is_listed_with_the_head_of_its_body},
       {"queued_start", "a_start_is_listed_until_its_first_commit", &a_start_is_listed_until_its_first_commit},
       {"queued_start", "a_start_that_is_not_visible_yet_is_listed", &a_start_that_is_not_visible_yet_is_listed},
       {"queued_start", "a_start_that_a_turn_sends_is_listed", &a_start_that_a_turn_sends_is_listed},

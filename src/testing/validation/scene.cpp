@@ -25,6 +25,22 @@ MessageRecord start_message(const std::string& instance, const std::string& name
   return record_of(instance, messages::StartOrchestration{.name = name, .version = {}, .input = input, .parent = {}});
 }
 
+ParentLink link_to(const std::string& parent, std::uint64_t incarnation) {
+  return {.instance = parent, .execution_id = kFirstExecutionId, .schedule_id = 2, .incarnation = incarnation};
+}
+
+MessageRecord child_start_message(const std::string& instance, const std::string& parent) {
+  MessageRecord record = start_message(instance, "Child");
+  record.parent = link_to(parent);
+  return record;
+}
+
+MessageRecord parent_cancel_message(const std::string& instance, const std::string& parent) {
+  MessageRecord record = cancel_message(instance);
+  record.parent = link_to(parent);
+  return record;
+}
+
 MessageRecord continue_message(const std::string& instance, const std::string& name) {
   messages::ContinueAsNew body;
   body.name = name;
@@ -188,7 +204,7 @@ void Scene::create_with_activities(const std::string& instance, std::vector<Mess
 void Scene::create_child(const std::string& instance, const std::string& parent, Where where) {
   enqueue_start(instance, "Flow", where);
   TurnCommit commit = first_commit_of(fetch({}, where));
-  commit.started->parent = parent;
+  commit.started->parent = link_to(parent);
   ack(commit, where);
 }
 

@@ -24,6 +24,10 @@ inline constexpr Milliseconds kWorkLock{30'000};
 
 [[nodiscard]] MessageRecord start_message(const std::string& instance, const std::string& name = "Flow",
                                           const std::string& input = "\"in\"");
+// The link to a child that event 2 of the parent's first execution scheduled.
+[[nodiscard]] ParentLink link_to(const std::string& parent, std::uint64_t incarnation = 1);
+[[nodiscard]] MessageRecord child_start_message(const std::string& instance, const std::string& parent);
+[[nodiscard]] MessageRecord parent_cancel_message(const std::string& instance, const std::string& parent);
 [[nodiscard]] MessageRecord continue_message(const std::string& instance, const std::string& name = "Flow");
 [[nodiscard]] MessageRecord event_message(const std::string& instance, const std::string& event,
                                           const std::string& data = "\"data\"");
@@ -53,6 +57,7 @@ class Scene {
   [[nodiscard]] ProviderAdmin& admin(Where where = Where::current());
   [[nodiscard]] ProviderFactory& factory() noexcept { return factory_; }
   void advance(Milliseconds by) { factory_.advance(by); }
+  void step(Milliseconds by) { factory_.step(by); }
   [[nodiscard]] Timestamp now() { return store_->now(); }
 
   // ---- The orchestrator queue ----

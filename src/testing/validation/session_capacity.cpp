@@ -165,8 +165,8 @@ void giving_up_concerns_the_named_owners_only(ProviderFactory& factory) {
   expect_equal(fetched_ids(scene, as_worker("D")), EventIds{5, 7}, "what D gets");
 }
 
-// They lapse by themselves, and may have been handed on by then.
-void idle_sessions_are_not_given_up(ProviderFactory& factory) {
+// They are released as after every renewal, but were no longer in use.
+void idle_sessions_are_released_and_not_counted(ProviderFactory& factory) {
   Scene scene(factory);
   hold(scene, "A", "s", 2);
   scene.advance(kShortLease);
@@ -174,7 +174,7 @@ void idle_sessions_are_not_given_up(ProviderFactory& factory) {
   expect_equal(give_up(scene, {"A"}, kShortLease), std::size_t{1}, "sessions used within a second");
   enqueue_in_session(scene, "s", 4, 4);
   enqueue_in_session(scene, "t", 5, 5);
-  expect_equal(fetched_ids(scene, as_worker("B")), EventIds{5}, "what B gets");
+  expect_equal(fetched_ids(scene, as_worker("B")), EventIds{4, 5}, "what B gets");
 }
 
 void a_session_that_was_given_up_can_be_forgotten(ProviderFactory& factory) {
@@ -294,7 +294,7 @@ ValidationTests session_capacity_tests() {
       {"session_capacity", "an_activity_outlives_the_giving_up_of_its_session",
        &an_activity_outlives_the_giving_up_of_its_session},
       {"session_capacity", "giving_up_concerns_the_named_owners_only", &giving_up_concerns_the_named_owners_only},
-      {"session_capacity", "idle_sessions_are_not_given_up", &idle_sessions_are_not_given_up},
+      {"session_capacity", "idle_sessions_are_released_and_not_counted", &idle_sessions_are_released_and_not_counted},
       {"session_capacity", "a_session_that_was_given_up_can_be_forgotten",
        &a_session_that_was_given_up_can_be_forgotten},
       {"session_capacity", "work_beyond_capacity_does_not_end_a_wait", &work_beyond_capacity_does_not_end_a_wait},

@@ -4,6 +4,7 @@
 #include "testing/validation/scene.h"
 #include "testing/validation/session_moves.h"
 #include "testing/validation/suite.h"
+#include "testing/validation/waiting.h"
 
 namespace perdure::testing {
 
@@ -44,18 +45,51 @@ void renewal_without_sessions_renews_nothing(ProviderFactory& factory) {
   expect_equal(renew_sessions(scene, {}, kLongLease, kLongLease), std::size_t{0}, "sessions of nobody");
 }
 
-void renewal_skips_idle_sessions(ProviderFactory& factory) {
+// Released before its lock expires: other nodes may claim it, and its owner may claim another.
+void renewal_releases_idle_sessions(ProviderFactory& factory) {
   Scene scene(factory);
+  WorkFetch one = as_worker("A");
+  one.session->max_sessions = 1;
   enqueue_in_session(scene, "s", 2, 3);
-  scene.fetch_work(as_worker("A", kShortLease));
-  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{0}), std::size_t{0},
-               "sessions used within no time");
+  scene.ack_work(scene.fetch_work(one));
+  scene.ack_work(scene.fetch_work(one));
+  enqueue_in_session(scene, "t", 4, 4);
   scene.advance(Milliseconds{500});
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{501}), std::size_t{1},
+               "sessions used within 501 ms");
+  scene.fetch_no_work(one);
   expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{500}), std::size_t{0},
                "sessions used within 500 ms");
-  scene.advance(Milliseconds{500});
-  // It was not extended, so it is free.
+  expect_equal(scene.fetch_work(one).record.activity_id, EventId{4}, "what its owner gets");
+  enqueue_in_session(scene, "s", 5, 5);
+  expect_equal(scene.fetch_work(as_worker("B")).record.activity_id, EventId{5}, "what another gets");
+}
+
+void renewal_tells_idle_sessions_from_others(ProviderFactory& factory) {
+  Scene scene(factory);
+  enqueue_in_session(scene, "idle", 2, 2);
+  scene.fetch_work(as_worker("A"));
+  enqueue_in_session(scene, "idle too", 3, 3);
   scene.fetch_work(as_worker("B"));
+  scene.advance(Milliseconds{500});
+  enqueue_in_session(scene, "used", 4, 4);
+  scene.fetch_work(as_worker("A"));
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{500}), std::size_t{1},
+               "sessions used within 500 ms");
+  enqueue_in_session(scene, "idle", 5, 5);
+  enqueue_in_session(scene, "idle too", 6, 6);
+  enqueue_in_session(scene, "used", 7, 7);
+  expect_equal(fetched_ids(scene, as_worker("C")), std::vector<EventId>{5}, "what is free");
+}
+
+void a_wait_ends_when_an_idle_session_is_released(ProviderFactory& factory) {
+  Scene scene(factory);
+  enqueue_in_session(scene, "s", 2, 3);
+  scene.fetch_work(as_worker("A"));
+  Waiting waiting(scene, for_activities(as_worker("B")));
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{0}), std::size_t{0},
+               "sessions used within no time");
+  expect_true(waiting);
 }
 
 void a_renewal_does_not_count_as_use(ProviderFactory& factory) {
@@ -107,14 +141,15 @@ void an_ack_counts_as_use(ProviderFactory& factory) {
   const WorkItem item = scene.fetch_work(as_worker("A"));
   const WorkItem dropped = scene.fetch_work(as_worker("A"));
   scene.advance(kShortLease);
-  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{0},
-               "sessions used within 200 ms");
   scene.ack_work(item);
   expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{1},
                "sessions used within 200 ms");
   scene.advance(kShortLease);
   take(scene.store().ack_work_item({.token = dropped.token, .completion = {}}));
   expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{1},
+               "sessions used within 200 ms");
+  scene.advance(kShortLease);
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{0},
                "sessions used within 200 ms");
 }
 
@@ -127,11 +162,12 @@ void renewing_an_activity_counts_as_use(ProviderFactory& factory) {
   expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{1},
                "sessions used within 200 ms");
   scene.advance(kShortLease);
-  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{0},
-               "sessions used within 200 ms");
   const Heartbeat beat{.token = item.token, .details = {}, .extend_for = {}};
   take(scene.store().heartbeat({&beat, 1}).front());
   expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{1},
+               "sessions used within 200 ms");
+  scene.advance(kShortLease);
+  expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{0},
                "sessions used within 200 ms");
 }
 
@@ -143,12 +179,12 @@ void use_counts_for_whoever_holds_the_session_now(ProviderFactory& factory) {
   scene.advance(kShortLease);
   scene.fetch_work(as_worker("B"));
   scene.advance(kShortLease);
-  expect_equal(renew_sessions(scene, {"B"}, kLongLease, Milliseconds{200}), std::size_t{0},
-               "sessions of B before the ack");
   scene.ack_work(old);
   expect_equal(renew_sessions(scene, {"B"}, kLongLease, Milliseconds{200}), std::size_t{1},
                "sessions of B after the ack");
   expect_equal(renew_sessions(scene, {"A"}, kLongLease, Milliseconds{200}), std::size_t{0}, "sessions of A");
+  scene.advance(kShortLease);
+  expect_equal(renew_sessions(scene, {"B"}, kLongLease, Milliseconds{200}), std::size_t{0}, "idle sessions of B");
 }
 
 void use_does_not_revive_an_expired_session(ProviderFactory& factory) {
@@ -247,7 +283,9 @@ ValidationTests session_upkeep_tests() {
       {"session_upkeep", "renewal_counts_the_sessions_of_its_owners", &renewal_counts_the_sessions_of_its_owners},
       {"session_upkeep", "renewal_leaves_the_sessions_of_others_alone", &renewal_leaves_the_sessions_of_others_alone},
       {"session_upkeep", "renewal_without_sessions_renews_nothing", &renewal_without_sessions_renews_nothing},
-      {"session_upkeep", "renewal_skips_idle_sessions", &renewal_skips_idle_sessions},
+      {"session_upkeep", "renewal_releases_idle_sessions", &renewal_releases_idle_sessions},
+      {"session_upkeep", "renewal_tells_idle_sessions_from_others", &renewal_tells_idle_sessions_from_others},
+      {"session_upkeep", "a_wait_ends_when_an_idle_session_is_released", &a_wait_ends_when_an_idle_session_is_released},
       {"session_upkeep", "a_renewal_does_not_count_as_use", &a_renewal_does_not_count_as_use},
       {"session_upkeep", "an_expired_session_is_not_renewed", &an_expired_session_is_not_renewed},
       {"session_upkeep", "renewal_holds_a_session_beyond_its_first_lock",

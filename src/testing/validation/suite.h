@@ -25,6 +25,8 @@ ValidationTests commit_id_tests();
 ValidationTests wait_tests();
 ValidationTests backoff_tests();
 ValidationTests orphan_tests();
+ValidationTests must_exist_tests();
+ValidationTests clock_step_tests();
 ValidationTests start_policy_tests();
 
 ValidationTests session_tests();
@@ -40,6 +42,7 @@ ValidationTests measurement_tests();
 ValidationTests paging_tests();
 ValidationTests queued_activity_tests();
 ValidationTests queued_start_tests();
+ValidationTests child_start_tests();
 ValidationTests deletion_tests();
 ValidationTests bulk_deletion_tests();
 ValidationTests prune_tests();

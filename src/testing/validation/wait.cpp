@@ -153,6 +153,45 @@ void a_wait_ends_when_a_lock_gets_shorter(ProviderFactory& factory) {
   expect_true(waiting);
 }
 
+// The commit that schedules the activity locks it, so no waiter has seen the end of that lock.
+void a_wait_ends_when_a_claim_expires(ProviderFactory& factory) {
+  Scene scene(factory);
+  if (!has_fast_path(scene)) return;
+  for (int round = 0; round < 20; ++round) {
+    scene.enqueue_start("order" + std::to_string(round));
+    const OrchestrationItem item = scene.fetch();
+    TurnCommit commit = scene.first_commit_of(item);
+    commit.activities = {activity(item.instance, 2)};
+    commit.claim = WorkFetch{};
+    Waiting waiting(scene, for_activities());
+    expect_equal(scene.ack(commit).claimed.size(), std::size_t{1}, "claimed activities");
+    scene.advance(commit.claim->lock_timeout);
+    expect_true(waiting);
+    take(scene.store().ack_work_item({.token = scene.fetch_work().token, .completion = {}}));
+  }
+}
+
+void a_wait_ends_when_a_retained_lock_is_fetched_for_less(ProviderFactory& factory) {
+  Scene scene(factory);
+  if (!has_fast_path(scene)) return;
+  scene.create("order");
+  OrchestrationFetch shorter;
+  shorter.owner = "node";
+  shorter.lock_timeout = kLockTimeout / 2;
+  for (int round = 0; round < 20; ++round) {
+    TurnCommit commit = scene.commit_of(scene.wake("order"));
+    commit.owner = shorter.owner;
+    commit.keep_lock = 10 * kLockTimeout;
+    scene.ack(commit);
+    scene.enqueue(event_message("order", "x"));
+    Waiting waiting(scene, for_instances());
+    static_cast<void>(scene.fetch(shorter));
+    scene.advance(shorter.lock_timeout);
+    expect_true(waiting);
+    scene.ack(scene.commit_of(scene.fetch()));
+  }
+}
+
 void a_wait_ends_at_its_deadline(ProviderFactory& factory) {
   Scene scene(factory);
   Waiting instances(scene, for_instances(), Milliseconds{500});
@@ -382,6 +421,9 @@ ValidationTests wait_tests() {
       {"wait", "a_wait_ends_when_what_a_commit_leaves_is_due", &a_wait_ends_when_what_a_commit_leaves_is_due},
       {"wait", "a_wait_ends_when_time_makes_work_ready", &a_wait_ends_when_time_makes_work_ready},
       {"wait", "a_wait_ends_when_a_lock_gets_shorter", &a_wait_ends_when_a_lock_gets_shorter},
+      {"wait", "a_wait_ends_when_a_claim_expires", &a_wait_ends_when_a_claim_expires},
+      {"wait", "a_wait_ends_when_a_retained_lock_is_fetched_for_less",
+       &a_wait_ends_when_a_retained_lock_is_fetched_for_less},
       {"wait", "a_wait_ends_at_its_deadline", &a_wait_ends_at_its_deadline},
       {"wait", "a_wait_does_not_end_before_its_deadline", &a_wait_does_not_end_before_its_deadline},
       {"wait", "a_wait_can_be_ended_from_outside", &a_wait_can_be_ended_from_outside},

@@ -8,13 +8,14 @@ CREATE FUNCTION check_turns(
     may_be_first boolean[], schedulers text[])
   RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+  moment CONSTANT bigint := now_ms();  -- when the commit arrived; the token is compared after any wait
   good bigint;
 BEGIN
   SELECT count(*) INTO good FROM (
     SELECT 1 FROM unnest(row_keys, secrets, commit_ids, turn_executions, first_events, may_be_first, schedulers)
       t(key, secret, commit_id, execution, first_event, may_be_first, scheduler)
     JOIN instances i ON i.key = t.key
-    WHERE i.token = t.secret AND i.locked_until > now_ms() AND i.commit_id <> t.commit_id
+    WHERE i.token = t.secret AND i.locked_until > moment AND i.commit_id <> t.commit_id
       AND (i.created_at IS NOT NULL OR t.may_be_first) AND (t.scheduler IS NULL OR t.scheduler = i.id)
       AND (t.execution = i.execution OR (i.created_at IS NOT NULL AND t.execution = i.execution + 1))
       AND (t.first_event = 0 OR t.first_event = CASE WHEN t.execution = i.execution THEN i.last_event + 1 ELSE 1 END)

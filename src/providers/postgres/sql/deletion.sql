@@ -28,57 +28,136 @@ BEGIN
   RETURN tree;
 END $$;
 
-CREATE FUNCTION delete_rows(row_keys bigint[])
-  RETURNS TABLE(deleted bigint, executions bigint, events bigint, messages bigint) LANGUAGE plpgsql AS $$
-DECLARE
-  activities bigint;
+-- The parent of an instance, or of an id with only a queued start.
+CREATE FUNCTION parent_of(row_key bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
+  RETURN (
+    SELECT CASE WHEN i.created_at IS NOT NULL THEN i.parent ELSE
+      (SELECT m.parent FROM messages m WHERE m.key = i.key AND m.kind IN (1, 2) ORDER BY m.visible_at, m.id LIMIT 1) END
+    FROM instances i WHERE i.key = row_key);
+END $$;
+
+-- The tree, and the children in it that are only queued.
+CREATE FUNCTION family_of(root text) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+  family bigint[] := tree_of(root);
+BEGIN
+  IF family IS NULL THEN RETURN NULL; END IF;
+  RETURN family || (
+    SELECT coalesce(array_agg(DISTINCT c.key), '{}')
+    FROM instances p JOIN messages m ON m.parent = p.id AND m.kind = 1 JOIN instances c ON c.key = m.key
+    WHERE p.key = ANY(family) AND c.created_at IS NULL AND parent_of(c.key) = p.id);
+END $$;
+
+-- Rows that a deletion of these changes: other rows may hold messages that the deleted instances have sent.
+CREATE FUNCTION rows_touched_by_deletion(row_keys bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (
+    SELECT array_agg(t.key ORDER BY t.key) FROM (
+      SELECT unnest(row_keys) AS key
+      UNION SELECT m.key FROM messages m JOIN instances p ON p.id = m.parent WHERE p.key = ANY(row_keys)) t);
+END $$;
+
+-- Deletes rows; the caller has locked them and those of rows_touched_by_deletion. left_messages: the starts of children
+-- whose parents still exist, and the messages that these parents sent after them. The ids are free after the deletion,
+-- so the children get them. A cancel without a start before it has no receiver. The caller queues these messages again,
+-- see queue_left_messages.
+CREATE FUNCTION delete_rows(row_keys bigint[], retention bigint)
+  RETURNS TABLE(
+    deleted bigint, executions bigint, events bigint, messages bigint, left_messages messages[], left_ids text[])
+  LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  gone_ids text[];
+  others bigint[];
+  number bigint;
+BEGIN
+  SELECT coalesce(array_agg(i.id), '{}') INTO gone_ids FROM instances i WHERE i.key = ANY(row_keys);
+  SELECT array_agg(m ORDER BY m.id), array_agg(i.id ORDER BY m.id) INTO left_messages, left_ids
+  FROM messages m JOIN instances i ON i.key = m.key
+  WHERE m.key = ANY(row_keys) AND m.parent <> ALL(gone_ids) AND EXISTS (
+    SELECT 1 FROM messages s WHERE s.key = m.key AND s.kind = 1 AND s.parent <> ALL(gone_ids));
   WITH gone AS (DELETE FROM history h WHERE h.key = ANY(row_keys) RETURNING h.events)
   SELECT coalesce(sum(g.events), 0) INTO events FROM gone g;
   WITH gone AS (DELETE FROM executions e WHERE e.key = ANY(row_keys) RETURNING 1)
   SELECT count(*) INTO executions FROM gone;
   WITH gone AS (DELETE FROM messages m WHERE m.key = ANY(row_keys) RETURNING 1)
-  SELECT count(*) INTO messages FROM gone;
+  SELECT count(*) - coalesce(cardinality(left_ids), 0) INTO messages FROM gone;
   WITH gone AS (DELETE FROM activities a WHERE a.key = ANY(row_keys) RETURNING 1)
-  SELECT count(*) INTO activities FROM gone;
-  messages := messages + activities;
+  SELECT count(*) INTO number FROM gone;
+  messages := messages + number;
   DELETE FROM key_values v WHERE v.key = ANY(row_keys);
   DELETE FROM key_value_changes c WHERE c.key = ANY(row_keys);
   DELETE FROM custom_statuses s WHERE s.key = ANY(row_keys);
   WITH gone AS (DELETE FROM instances i WHERE i.key = ANY(row_keys) RETURNING 1)
   SELECT count(*) INTO deleted FROM gone;
+  -- Messages that the deleted instances have sent to ids of other instances.
+  WITH gone AS (DELETE FROM messages m WHERE m.parent = ANY(gone_ids) RETURNING m.key)
+  SELECT array_agg(DISTINCT g.key) INTO others FROM gone g;
+  IF others IS NOT NULL THEN
+    UPDATE instances i SET name = coalesce((
+      SELECT m.name FROM messages m WHERE m.key = i.key AND m.kind IN (1, 2) ORDER BY m.visible_at, m.id LIMIT 1), i.name)
+    WHERE i.key = ANY(others) AND i.created_at IS NULL;
+    PERFORM reschedule(others, retention);
+    PERFORM forget_empty(others);
+  END IF;
   RETURN NEXT;
 END $$;
 
--- problem: NULL if it was done, else 'unknown', 'child' with the parent, or 'running' with who runs.
-CREATE FUNCTION delete_tree(root text, forced boolean)
-  RETURNS TABLE(problem text, whom text, deleted bigint, executions bigint, events bigint, messages bigint)
+CREATE FUNCTION queue_left_messages(left_messages messages[], left_ids text[], visible_from bigint, retention bigint)
+  RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  targets text[];
+BEGIN
+  IF left_ids IS NULL THEN RETURN; END IF;
+  SELECT array_agg(t.id ORDER BY t.place) INTO targets FROM (
+    SELECT l.id, min(l.place) AS place FROM unnest(left_ids) WITH ORDINALITY l(id, place) GROUP BY l.id) t;
+  PERFORM lock_or_make_instances(targets, '{}');
+  FOR place IN 1 .. cardinality(left_ids) LOOP
+    INSERT INTO messages(key, kind, execution, name, visible_at, parent, parent_link, body)
+    SELECT i.key, left_messages[place].kind, left_messages[place].execution, left_messages[place].name,
+           greatest(left_messages[place].visible_at, visible_from), left_messages[place].parent,
+           left_messages[place].parent_link, left_messages[place].body
+    FROM instances i WHERE i.id = left_ids[place];
+  END LOOP;
+  PERFORM note_messages(targets, array_fill(false, ARRAY[cardinality(targets)]), retention);
+END $$;
+
+-- problem: NULL on success, else 'unknown', 'child' with the parent, or 'running' with the running instance. The caller
+-- queues the left messages again.
+CREATE FUNCTION delete_family(root text, forced boolean, retention bigint)
+  RETURNS TABLE(
+    problem text, whom text, deleted bigint, executions bigint, events bigint, messages bigint,
+    left_messages messages[], left_ids text[])
   LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
-  tree bigint[];
+  family bigint[];
+  touched bigint[];
   grown bigint[];
 BEGIN
-  tree := tree_of(root);
+  family := family_of(root);
+  touched := rows_touched_by_deletion(family);
   LOOP  -- until no child has come while we waited for the locks
-    PERFORM lock_instances(tree);
-    grown := tree_of(root);
-    EXIT WHEN grown IS NOT DISTINCT FROM tree;
-    tree := grown;
+    PERFORM lock_instances(touched);
+    family := family_of(root);
+    grown := rows_touched_by_deletion(family);
+    EXIT WHEN grown IS NOT DISTINCT FROM touched;
+    touched := grown;
   END LOOP;
   problem := 'unknown';
   whom := root;
-  IF tree IS NULL OR NOT EXISTS (
-    SELECT 1 FROM instances i WHERE i.key = tree[1] AND (i.created_at IS NOT NULL
+  IF family IS NULL OR NOT EXISTS (
+    SELECT 1 FROM instances i WHERE i.key = family[1] AND (i.created_at IS NOT NULL
       OR EXISTS (SELECT 1 FROM messages m WHERE m.key = i.key AND m.kind IN (1, 2))))
   THEN
     RETURN NEXT;
     RETURN;
   END IF;
-  SELECT i.parent INTO whom FROM instances i WHERE i.key = tree[1];
+  whom := parent_of(family[1]);
   problem := 'child';
   IF whom IS NULL AND NOT forced THEN
-    whom := first_running(tree);
+    whom := first_running(family);
     problem := 'running';
   END IF;
   IF whom IS NOT NULL THEN
@@ -86,21 +165,46 @@ BEGIN
     RETURN;
   END IF;
   problem := NULL;
-  SELECT d.deleted, d.executions, d.events, d.messages INTO deleted, executions, events, messages
-  FROM delete_rows(tree) d;
+  SELECT d.deleted, d.executions, d.events, d.messages, d.left_messages, d.left_ids
+  INTO deleted, executions, events, messages, left_messages, left_ids FROM delete_rows(family, retention) d;
   RETURN NEXT;
 END $$;
 
--- Just these. problem: 'running' with who runs, or 'children' with whose children would be left behind.
-CREATE FUNCTION delete_listed(listed text[], forced boolean)
+CREATE FUNCTION delete_tree(root text, forced boolean, retention bigint)
+  RETURNS TABLE(problem text, whom text, deleted bigint, executions bigint, events bigint, messages bigint)
+  LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+DECLARE
+  left_messages messages[];
+  left_ids text[];
+BEGIN
+  SELECT d.problem, d.whom, d.deleted, d.executions, d.events, d.messages, d.left_messages, d.left_ids
+  INTO problem, whom, deleted, executions, events, messages, left_messages, left_ids
+  FROM delete_family(root, forced, retention) d;
+  PERFORM queue_left_messages(left_messages, left_ids, 0, retention);
+  RETURN NEXT;
+END $$;
+
+-- Deletes only these. problem: 'running' with the running instance, 'awaited' with a child whose parent would wait for
+-- it forever, or 'children' with the instance whose children would be left without a parent.
+CREATE FUNCTION delete_listed(listed text[], forced boolean, retention bigint)
   RETURNS TABLE(problem text, whom text, deleted bigint, executions bigint, events bigint, messages bigint)
   LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
   row_keys bigint[];
+  touched bigint[];
+  grown bigint[];
+  left_messages messages[];
+  left_ids text[];
 BEGIN
-  SELECT array_agg(i.key) INTO row_keys FROM instances i WHERE i.id = ANY(listed);
-  PERFORM lock_instances(row_keys);
+  LOOP  -- until no row and no message has come while the call waited for the locks
+    SELECT array_agg(i.key) INTO row_keys FROM instances i WHERE i.id = ANY(listed);
+    grown := rows_touched_by_deletion(row_keys);
+    EXIT WHEN grown IS NOT DISTINCT FROM touched;
+    touched := grown;
+    PERFORM lock_instances(touched);
+  END LOOP;
   -- Unknown ones and orphans are skipped.
   SELECT coalesce(array_agg(f.key ORDER BY f.place), '{}') INTO row_keys FROM (
     SELECT i.key, min(l.place) AS place FROM unnest(listed) WITH ORDINALITY l(id, place) JOIN instances i ON i.id = l.id
@@ -111,8 +215,19 @@ BEGIN
     problem := 'running';
   END IF;
   IF whom IS NULL THEN
-    SELECT p.id INTO whom FROM instances p JOIN instances c ON c.parent = p.id
-    WHERE p.key = ANY(row_keys) AND c.key <> ALL(row_keys) ORDER BY p.key LIMIT 1;
+    SELECT c.id INTO whom FROM instances c JOIN instances p ON p.id = parent_of(c.key)
+    WHERE c.key = ANY(row_keys) AND p.key <> ALL(row_keys) AND p.created_at IS NOT NULL
+      AND first_running(ARRAY[c.key]) IS NOT NULL
+    ORDER BY c.key LIMIT 1;
+    problem := 'awaited';
+  END IF;
+  IF whom IS NULL THEN
+    SELECT p.id INTO whom FROM instances p WHERE p.key = ANY(row_keys) AND (
+      EXISTS (SELECT 1 FROM instances c WHERE c.parent = p.id AND c.key <> ALL(row_keys))
+      OR EXISTS (SELECT 1 FROM messages m JOIN instances c ON c.key = m.key
+                 WHERE m.parent = p.id AND m.kind = 1 AND c.created_at IS NULL AND c.key <> ALL(row_keys)
+                   AND parent_of(c.key) = p.id))
+    ORDER BY p.key LIMIT 1;
     problem := 'children';
   END IF;
   IF whom IS NOT NULL THEN
@@ -120,20 +235,23 @@ BEGIN
     RETURN;
   END IF;
   problem := NULL;
-  SELECT d.deleted, d.executions, d.events, d.messages INTO deleted, executions, events, messages
-  FROM delete_rows(row_keys) d;
+  SELECT d.deleted, d.executions, d.events, d.messages, d.left_messages, d.left_ids
+  INTO deleted, executions, events, messages, left_messages, left_ids FROM delete_rows(row_keys, retention) d;
+  PERFORM queue_left_messages(left_messages, left_ids, 0, retention);
   RETURN NEXT;
 END $$;
 
 -- What a start does to an instance that exists: policy 0 ignores it, 1 fails, 2 replaces it if it has ended. outcome: 0
--- enqueued, 1 ignored, 2 replaced; or a problem of delete_tree, or 'exists'.
+-- enqueued, 1 ignored, 2 replaced; or a problem of delete_family, or 'exists'.
 CREATE FUNCTION enqueue_start(
     instance text, policy bigint, orchestration text, start_execution bigint, start_visible bigint, start_body bytea,
-    retention bigint)
+    start_parent text, start_link text, retention bigint)
   RETURNS TABLE(outcome bigint, problem text, whom text) LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
   row_key bigint;
+  left_messages messages[];
+  left_ids text[];
 BEGIN
   PERFORM lock_or_make_instances(ARRAY[instance], '{}');
   outcome := 0;
@@ -147,7 +265,8 @@ BEGIN
     ELSIF policy = 1 THEN
       problem := 'exists';
     ELSE
-      SELECT d.problem, d.whom INTO problem, whom FROM delete_tree(instance, false) d;
+      SELECT d.problem, d.whom, d.left_messages, d.left_ids INTO problem, whom, left_messages, left_ids
+      FROM delete_family(instance, false, retention) d;
       IF problem IS NULL THEN PERFORM lock_or_make_instances(ARRAY[instance], '{}'); END IF;
     END IF;
     IF policy = 0 OR problem IS NOT NULL THEN
@@ -156,10 +275,13 @@ BEGIN
     END IF;
   END IF;
   SELECT i.key INTO row_key FROM instances i WHERE i.id = instance;
-  INSERT INTO messages(key, kind, execution, name, visible_at, body)
-  VALUES (row_key, 1, start_execution, orchestration, coalesce(start_visible, now_ms()), start_body);
+  INSERT INTO messages(key, kind, execution, name, visible_at, parent, parent_link, body)
+  VALUES (row_key, 1, start_execution, orchestration, coalesce(start_visible, now_ms()), start_parent, start_link,
+          start_body);
   UPDATE instances i SET name = orchestration WHERE i.key = row_key;
   PERFORM reschedule(ARRAY[row_key], retention);
+  -- After the new start, so that the parent of a queued child receives the error that the id is taken.
+  PERFORM queue_left_messages(left_messages, left_ids, coalesce(start_visible, now_ms()), retention);
   RETURN NEXT;
 END $$;
 
@@ -183,4 +305,15 @@ BEGIN
   DELETE FROM executions e WHERE e.key = row_key AND e.execution = ANY(old);
   pruned := cardinality(old);
   RETURN NEXT;
+END $$;
+
+-- Removes messages for ids that have neither an instance nor a queued start.
+CREATE FUNCTION discard_orphans(listed text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  row_keys bigint[];
+BEGIN
+  SELECT array_agg(i.key) INTO row_keys FROM instances i WHERE i.id = ANY(listed) AND i.created_at IS NULL;
+  PERFORM lock_instances(row_keys);
+  SELECT array_agg(i.key) INTO row_keys FROM instances i WHERE i.key = ANY(row_keys) AND NOT is_known(i.key);
+  IF row_keys IS NOT NULL THEN PERFORM delete_rows(row_keys, 0); END IF;
 END $$;

@@ -10,22 +10,27 @@ BEGIN
     SELECT i.key, i.id FROM instances i WHERE i.sweep_at <= now_ms() ORDER BY i.sweep_at, i.key LIMIT most
     FOR UPDATE SKIP LOCKED
   LOOP
-    -- Messages of a queue go at once, the others when their time is over.
-    WITH gone AS (DELETE FROM messages m WHERE m.key = orphan.key AND m.kind = 7 RETURNING 1)
+    -- Each queue message is buffered for its own time. The first of the other messages decides about all of them, so
+    -- that the result does not depend on when fetches came.
+    WITH gone AS (
+      DELETE FROM messages m WHERE m.key = orphan.key AND m.kind = 7 AND later(m.visible_at, retention) <= now_ms()
+      RETURNING 1)
     SELECT count(*) INTO dropped FROM gone;
-    PERFORM reschedule(ARRAY[orphan.key], retention);
-    IF EXISTS (SELECT 1 FROM instances i WHERE i.key = orphan.key AND i.sweep_at <= now_ms()) THEN
-      WITH gone AS (DELETE FROM messages m WHERE m.key = orphan.key RETURNING 1)
+    IF EXISTS (SELECT 1 FROM messages m
+               WHERE m.key = orphan.key AND m.kind <> 7 AND later(m.visible_at, retention) <= now_ms())
+    THEN
+      WITH gone AS (DELETE FROM messages m WHERE m.key = orphan.key AND m.kind <> 7 RETURNING 1)
       SELECT dropped + count(*) INTO dropped FROM gone;
-      PERFORM reschedule(ARRAY[orphan.key], retention);
     END IF;
+    PERFORM reschedule(ARRAY[orphan.key], retention);
     PERFORM forget_empty(ARRAY[orphan.key]);
     instance := orphan.id;
     IF dropped > 0 THEN RETURN NEXT; END IF;
   END LOOP;
 END $$;
 
--- Whether a node with this filter would find an instance now.
+-- Whether a node with this filter would find an instance now. The messages of an instance that has ended (status 1 to 4)
+-- need no code, so no filter applies to it.
 CREATE FUNCTION instance_is_waiting(
     fetching_owner text, names text[], oldest text[], newest text[], suspect_from bigint, admit_suspects boolean)
   RETURNS boolean LANGUAGE plpgsql AS $$
@@ -35,26 +40,28 @@ BEGIN
   RETURN EXISTS (
     SELECT 1 FROM instances i
     WHERE i.ready_at <= moment AND (admit_suspects OR i.attempts < suspect_from)
-      AND (cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
-      AND (cardinality(oldest) = 0 OR i.pin IS NULL
-           OR EXISTS (SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high)))
+      AND (i.status BETWEEN 1 AND 4
+           OR ((cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
+               AND (cardinality(oldest) = 0 OR i.pin IS NULL OR EXISTS (
+                 SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high)))))
     OR (fetching_owner <> '' AND EXISTS (
       SELECT 1 FROM instances i
       WHERE i.holder = fetching_owner AND i.held_ready_at <= moment AND i.locked_until > moment
         AND (admit_suspects OR i.attempts < suspect_from)
-        AND (cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
-        AND (cardinality(oldest) = 0 OR i.pin IS NULL
-             OR EXISTS (SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))));
+        AND (i.status BETWEEN 1 AND 4
+             OR ((cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
+                 AND (cardinality(oldest) = 0 OR i.pin IS NULL OR EXISTS (
+                   SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))))));
 END $$;
 
--- Locks up to `most` instances in the order of their readiness, and answers their keys in that order. What another
--- transaction has in hand is passed over: there is always a next candidate. A suspect is taken alone.
+-- Locks up to `most` instances that are ready at the moment, in the order of their readiness, and returns their keys in
+-- that order. Rows that another transaction has locked are skipped: there is always a next candidate. A suspect is
+-- taken alone.
 CREATE FUNCTION lock_ready_instances(
-    most bigint, lock_timeout bigint, secret bigint, fetching_owner text, names text[], oldest text[], newest text[],
+    moment bigint, most bigint, lock_timeout bigint, secret bigint, fetching_owner text, names text[], oldest text[], newest text[],
     suspect_from bigint, admit_suspects boolean)
   RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
-  moment CONSTANT bigint := now_ms();
   locked_to CONSTANT bigint := later(moment, lock_timeout);
   attempts_below bigint := CASE WHEN admit_suspects THEN 9223372036854775807 ELSE suspect_from END;
   taken bigint[];
@@ -66,18 +73,20 @@ BEGIN
       SELECT * FROM (
         SELECT i.key, i.attempts, i.ready_at AS due FROM instances i
         WHERE i.ready_at <= moment AND i.attempts < attempts_below
-          AND (cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
-          AND (cardinality(oldest) = 0 OR i.pin IS NULL
-               OR EXISTS (SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))
+          AND (i.status BETWEEN 1 AND 4
+               OR ((cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
+                   AND (cardinality(oldest) = 0 OR i.pin IS NULL OR EXISTS (
+                     SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))))
         ORDER BY i.ready_at, i.key LIMIT most FOR UPDATE SKIP LOCKED) ready
       UNION ALL
       SELECT * FROM (
         SELECT i.key, i.attempts, i.held_ready_at AS due FROM instances i
         WHERE fetching_owner <> '' AND i.holder = fetching_owner AND i.held_ready_at <= moment
           AND i.locked_until > moment AND i.attempts < attempts_below
-          AND (cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
-          AND (cardinality(oldest) = 0 OR i.pin IS NULL
-               OR EXISTS (SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))
+          AND (i.status BETWEEN 1 AND 4
+               OR ((cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
+                   AND (cardinality(oldest) = 0 OR i.pin IS NULL OR EXISTS (
+                     SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))))
         ORDER BY i.held_ready_at, i.key LIMIT most FOR UPDATE SKIP LOCKED) held
       ORDER BY due, key LIMIT most) c;
     EXIT WHEN taken IS NULL OR attempts_below = suspect_from OR NOT suspect_from <= ANY(tried);
@@ -88,15 +97,17 @@ BEGIN
     attempts_below := suspect_from;  -- again, without those that do not come first
   END LOOP;
   UPDATE instances i
-  SET token = secret, locked_until = locked_to, holder = NULL, held_ready_at = NULL, ready_at = locked_to,
-      attempts = i.attempts + 1
+  SET token = secret, locked_until = locked_to, holder = NULL, not_before = NULL, held_ready_at = NULL,
+      ready_at = locked_to, attempts = i.attempts + 1
   WHERE i.key = ANY(taken);
   RETURN taken;
 END $$;
 
--- The first row is the time, in `attempts`; then come orphans with what was dropped, in `attempts` too and without a
--- key; then the instances. Messages are read in a statement behind the one that locks: an older view of them could show
--- what somebody else has consumed. An aggregate takes its rows in the order of the subquery that they come from.
+-- The first rows are orphans: they have no key, and `attempts` counts their dropped messages. The instances follow. The
+-- last row holds the time in `attempts`. Messages are read in a statement after the one that locks: an older snapshot could show
+-- messages that another node has consumed. The time for their visibility is read after the lock as well: an earlier
+-- time would miss messages that other nodes have queued by then. An aggregate takes its rows in the order of its
+-- subquery.
 CREATE FUNCTION fetch_instances(
     most bigint, lock_timeout bigint, secret bigint, fetching_owner text, names text[], oldest text[], newest text[],
     suspect_from bigint, admit_suspects boolean, with_history boolean, max_messages bigint, max_bytes bigint,
@@ -106,39 +117,47 @@ CREATE FUNCTION fetch_instances(
     status smallint, pin text, incarnation bigint, execution bigint, last_event bigint,
     message_ids bigint[], kinds smallint[], executions bigint[], message_names text[], visible bigint[], bodies bytea[],
     first_events bigint[], event_counts bigint[], event_data bytea[],
-    value_names bytea[], value_data bytea[], value_times bigint[])
+    value_names bytea[], value_data bytea[], value_times bigint[],
+    parent_link text, message_parents text[], message_links text[], continuation_missing boolean)
   LANGUAGE plpgsql ROWS 10 AS $$
 #variable_conflict use_column
 DECLARE
-  moment CONSTANT bigint := now_ms();
+  moment bigint := now_ms();
   taken bigint[];
 BEGIN
-  attempts := moment;
-  RETURN NEXT;
   IF EXISTS (SELECT 1 FROM instances i WHERE i.sweep_at <= moment) THEN
     FOR id, attempts IN SELECT s.instance, s.dropped FROM sweep_orphans(64, retention) s LOOP
       RETURN NEXT;
     END LOOP;
   END IF;
-  IF most = 0 THEN RETURN; END IF;
   -- Whoever lost all races looks again: what has come since then is visible only to a new statement.
-  FOR tries IN 1 .. 5 LOOP
-    taken := lock_ready_instances(most, lock_timeout, secret, fetching_owner, names, oldest, newest, suspect_from,
+  FOR tries IN 1 .. CASE WHEN most > 0 THEN 5 ELSE 0 END LOOP
+    moment := greatest(moment, now_ms());
+    taken := lock_ready_instances(moment, most, lock_timeout, secret, fetching_owner, names, oldest, newest, suspect_from,
                                   admit_suspects);
     EXIT WHEN taken IS NOT NULL
       OR NOT instance_is_waiting(fetching_owner, names, oldest, newest, suspect_from, admit_suspects);
   END LOOP;
-  IF taken IS NULL THEN RETURN; END IF;
+  moment := greatest(moment, now_ms());
+  id := NULL;
+  attempts := moment;
+  IF taken IS NULL THEN
+    RETURN NEXT;
+    RETURN;
+  END IF;
   PERFORM may_be_forgotten();
   RETURN QUERY
     SELECT i.key, i.id, i.attempts, i.locked_until, i.created_at IS NOT NULL, i.name, i.version, i.parent, i.status, i.pin,
            i.incarnation, i.execution, i.last_event, q.ids, q.kinds, q.executions, q.names, q.visible, q.bodies,
-           h.first_events, h.counts, h.data, v.names, v.data, v.times
+           h.first_events, h.counts, h.data, v.names, v.data, v.times, i.parent_link, q.parents, q.links,
+           i.created_at IS NOT NULL AND i.status = 5 AND NOT EXISTS (
+             SELECT 1 FROM messages c WHERE c.key = i.key AND c.kind IN (1, 2) AND c.kind = 2)
     FROM unnest(taken) WITH ORDINALITY t(key, place)
     JOIN instances i ON i.key = t.key
     CROSS JOIN LATERAL (
       SELECT array_agg(m.id) AS ids, array_agg(m.kind) AS kinds, array_agg(m.execution) AS executions,
-             array_agg(m.name) AS names, array_agg(m.visible_at) AS visible, array_agg(m.body) AS bodies
+             array_agg(m.name) AS names, array_agg(m.visible_at) AS visible, array_agg(m.body) AS bodies,
+             array_agg(m.parent) AS parents, array_agg(m.parent_link) AS links
       FROM (
         SELECT b.*, row_number() OVER delivery AS place, sum(octet_length(b.body)) OVER delivery AS bytes
         FROM (
@@ -159,9 +178,11 @@ BEGIN
       SELECT array_agg(k.name) AS names, array_agg(k.value) AS data, array_agg(k.updated_at) AS times
       FROM (SELECT * FROM key_values k WHERE with_history AND k.key = i.key ORDER BY k.name) k) v ON true
     ORDER BY t.place;
+  RETURN NEXT;
 END $$;
 
--- Answers which of these locks there were. One that expired but that nobody overtook will do.
+-- Returns which of these locks were valid. An expired lock that no other node has taken over is valid. A cancel or
+-- terminate that arrived after the fetch is not delayed.
 CREATE FUNCTION abandon_instances(
     row_keys bigint[], secrets bigint[], delays bigint[], ignore_attempts boolean[], retention bigint)
   RETURNS TABLE(key bigint, secret bigint) LANGUAGE plpgsql ROWS 10 AS $$
@@ -178,7 +199,7 @@ BEGIN
   PERFORM may_be_forgotten();
   UPDATE instances i
   SET token = NULL, holder = NULL, locked_until = NULL,
-      not_before = CASE WHEN a.delay > 0 THEN later(now_ms(), a.delay) END,
+      not_before = CASE WHEN a.delay > 0 AND i.not_before IS DISTINCT FROM 0 THEN later(now_ms(), a.delay) END,
       attempts = CASE WHEN a.ignore_attempt THEN greatest(i.attempts - 1, 0) ELSE i.attempts END
   FROM unnest(row_keys, secrets, delays, ignore_attempts) a(key, secret, delay, ignore_attempt)
   WHERE i.key = a.key AND i.token = a.secret;
@@ -192,7 +213,7 @@ CREATE FUNCTION renew_instances(row_keys bigint[], secrets bigint[], extend_for 
   RETURNS TABLE(key bigint, secret bigint, locked_until bigint) LANGUAGE plpgsql ROWS 10 AS $$
 #variable_conflict use_column
 DECLARE
-  locked_to CONSTANT bigint := later(now_ms(), extend_for);
+  locked_to bigint;
   renewed bigint[];
 BEGIN
   SELECT array_agg(l.key), array_agg(l.token) INTO renewed, secrets FROM (
@@ -201,6 +222,7 @@ BEGIN
     ORDER BY i.key FOR UPDATE OF i) l;
   IF renewed IS NULL THEN RETURN; END IF;
   PERFORM may_be_forgotten();
+  locked_to := later(now_ms(), extend_for);
   UPDATE instances i SET locked_until = locked_to WHERE i.key = ANY(renewed);
   PERFORM reschedule(renewed, retention);
   RETURN QUERY SELECT r.*, locked_to FROM unnest(renewed, secrets) r;

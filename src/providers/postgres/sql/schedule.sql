@@ -1,25 +1,44 @@
 -- When rows of `instances` are due.
 
--- From what the row is and from its messages. One SELECT and nothing else, so that the planner writes it into the
--- statement that uses it. An orphan is no instance, and nothing will make it one.
+-- The time at which the messages of an instance lead to a turn. Between two executions (status 5) it is the time of the
+-- continuation or, if that is lost, of the first other message. One SELECT and nothing else, so that the planner
+-- inlines it into the statement that uses it.
+CREATE FUNCTION messages_due(row_key bigint, status smallint) RETURNS TABLE(due bigint) LANGUAGE sql STABLE ROWS 1 AS $$
+  SELECT coalesce(
+    CASE WHEN status = 5 THEN
+      (SELECT m.visible_at FROM messages m WHERE m.key = row_key AND m.kind IN (1, 2) AND m.kind = 2
+       ORDER BY m.visible_at LIMIT 1) END,
+    (SELECT m.visible_at FROM messages m WHERE m.key = row_key ORDER BY m.visible_at LIMIT 1))
+$$;
+
+-- Derived from the row and its messages. One SELECT as well. An orphan has neither an instance nor a queued start.
 CREATE FUNCTION schedule_of(
-    row_key bigint, is_instance boolean, not_before bigint, lock_ends bigint, holder text, retention bigint)
+    row_key bigint, is_instance boolean, status smallint, not_before bigint, lock_ends bigint, holder text,
+    retention bigint)
   RETURNS TABLE(ready_at bigint, held_ready_at bigint, sweep_at bigint) LANGUAGE sql STABLE ROWS 1 AS $$
   SELECT
     CASE WHEN d.due IS NOT NULL THEN greatest(d.due, not_before, lock_ends) END,
     CASE WHEN d.due IS NOT NULL AND holder IS NOT NULL THEN greatest(d.due, not_before) END,
     CASE
       WHEN d.due IS NOT NULL OR is_instance THEN NULL
-      WHEN EXISTS (SELECT 1 FROM messages m WHERE m.key = row_key AND m.kind = 7) THEN now_ms()
       ELSE (SELECT later(m.visible_at, retention) FROM messages m WHERE m.key = row_key ORDER BY m.visible_at LIMIT 1)
     END
   FROM (
     SELECT CASE WHEN is_instance
-      THEN (SELECT m.visible_at FROM messages m WHERE m.key = row_key ORDER BY m.visible_at LIMIT 1)
+      THEN (SELECT w.due FROM messages_due(row_key, status) w)
       ELSE (SELECT m.visible_at FROM messages m WHERE m.key = row_key AND m.kind IN (1, 2) ORDER BY m.visible_at LIMIT 1)
     END AS due
     OFFSET 0) d
 $$;
+
+-- Whether the row is more than an orphan: an instance, or an id with a queued start. The planner does not inline this
+-- function, so that it never reads all queued starts to find one.
+CREATE FUNCTION is_known(row_key bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT 1 FROM instances i WHERE i.key = row_key AND (i.created_at IS NOT NULL
+      OR EXISTS (SELECT 1 FROM messages m WHERE m.key = i.key AND m.kind IN (1, 2))));
+END $$;
 
 -- For transactions that only lock and count attempts: a power cut may take them back, because then nobody is left who
 -- could hold what they have locked. So they do not wait for the disk.
@@ -34,7 +53,7 @@ BEGIN
   UPDATE instances i
   SET (ready_at, held_ready_at, sweep_at) = (
     SELECT s.ready_at, s.held_ready_at, s.sweep_at
-    FROM schedule_of(i.key, i.created_at IS NOT NULL, i.not_before,
+    FROM schedule_of(i.key, i.created_at IS NOT NULL, i.status, i.not_before,
                      CASE WHEN i.token IS NOT NULL THEN i.locked_until END, i.holder, retention) s)
   WHERE i.key = ANY(row_keys);
 END $$;
@@ -90,30 +109,30 @@ BEGIN
   PERFORM 1 FROM instances i WHERE i.key = ANY(row_keys) ORDER BY i.key FOR UPDATE;
 END $$;
 
--- Schedules rows that got messages, and that the caller has locked. What ends an instance does not wait for the end of a
--- backoff. Until the first commit the start that is delivered first says what a node must be able to run.
+-- Schedules rows that got messages, and that the caller has locked. A cancel or terminate does not wait for the end of
+-- a backoff; on a locked row, not_before = 0 signals this to the abandon. Until the first commit the start that is
+-- delivered first determines which code a node needs.
 CREATE FUNCTION note_messages(ids text[], ends_it boolean[], retention bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   noted bigint;
 BEGIN
   UPDATE instances i
-  SET not_before = CASE WHEN NOT t.ends THEN i.not_before END,
-      ready_at = greatest((SELECT m.visible_at FROM messages m WHERE m.key = i.key ORDER BY m.visible_at LIMIT 1),
+  SET not_before = CASE WHEN NOT t.ends THEN i.not_before WHEN i.token IS NOT NULL THEN 0 END,
+      ready_at = greatest((SELECT d.due FROM messages_due(i.key, i.status) d),
                           CASE WHEN NOT t.ends THEN i.not_before END,
                           CASE WHEN i.token IS NOT NULL THEN i.locked_until END),
       held_ready_at = CASE WHEN i.holder IS NOT NULL THEN greatest(
-        (SELECT m.visible_at FROM messages m WHERE m.key = i.key ORDER BY m.visible_at LIMIT 1),
-        CASE WHEN NOT t.ends THEN i.not_before END) END
+        (SELECT d.due FROM messages_due(i.key, i.status) d), CASE WHEN NOT t.ends THEN i.not_before END) END
   FROM unnest(ids, ends_it) t(id, ends) WHERE i.id = t.id AND i.created_at IS NOT NULL;
   GET DIAGNOSTICS noted = ROW_COUNT;
   IF noted = cardinality(ids) THEN RETURN; END IF;
   UPDATE instances i
-  SET not_before = CASE WHEN NOT t.ends THEN i.not_before END,
+  SET not_before = CASE WHEN NOT t.ends THEN i.not_before WHEN i.token IS NOT NULL THEN 0 END,
       name = coalesce((SELECT m.name FROM messages m
         WHERE m.key = i.key AND m.kind IN (1, 2) ORDER BY m.visible_at, m.id LIMIT 1), i.name),
       (ready_at, held_ready_at, sweep_at) = (
         SELECT s.ready_at, s.held_ready_at, s.sweep_at
-        FROM schedule_of(i.key, false, CASE WHEN NOT t.ends THEN i.not_before END,
+        FROM schedule_of(i.key, false, i.status, CASE WHEN NOT t.ends THEN i.not_before END,
                          CASE WHEN i.token IS NOT NULL THEN i.locked_until END, i.holder, retention) s)
   FROM unnest(ids, ends_it) t(id, ends) WHERE i.id = t.id AND i.created_at IS NULL;
 END $$;

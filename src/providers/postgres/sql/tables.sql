@@ -1,10 +1,25 @@
 -- The tables of a store. All times are milliseconds since 1970, by this server's clock; all that is opaque is bytea.
 
--- The only source of time: a test schema replaces it. All statements of a transaction see the same. A client that has
--- seen a later time (before the clock was set, or on another server) sets that as the floor.
-CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT greatest((date_part('epoch', now()) * 1000)::bigint, nullif(current_setting('perdure.floor', true), '')::bigint)
-$$;
+-- A time that nodes have seen although this server's clock has not reached it: before the clock was set back, or on
+-- another server. Unset, unless that has happened. All nodes share one time, so that no node sees the locks of another
+-- as expired too early. (A sequence, because it is faster to read than a row, and a new value takes effect at once.)
+CREATE SEQUENCE store_time;
+
+-- The only source of time; a test schema replaces it. It is the time of the call, not of the transaction. A transaction
+-- may begin before others commit data that it sees, and may wait for locks. So time passes within a transaction, and a
+-- statement that needs one time reads it once. (STABLE, because comparisons with it must use an index.)
+CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN greatest((date_part('epoch', clock_timestamp()) * 1000)::bigint, pg_sequence_last_value('store_time'));
+END $$;
+
+-- Reports to the store a time that a node has seen. From then on no node sees an earlier time.
+CREATE FUNCTION reach_time(seen bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF now_ms() >= seen THEN RETURN; END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended('perdure store time', 0));  -- or the earlier of two times may win
+  IF now_ms() < seen THEN PERFORM setval('store_time', seen); END IF;
+END $$;
 
 -- A lease of "for ever" must not wrap into the past.
 CREATE FUNCTION later(moment bigint, duration bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
@@ -18,7 +33,8 @@ CREATE TABLE instances(
   id text COLLATE "C" NOT NULL UNIQUE,
   name text COLLATE "C",                -- orchestration; before the first commit that of a queued start
   version text COLLATE "C",             -- versions are written with leading zeros, so that they sort
-  parent text COLLATE "C",
+  parent text COLLATE "C",              -- instance id
+  parent_link text COLLATE "C",         -- the rest of the link to the parent
   status smallint NOT NULL DEFAULT 0,   -- ExecutionStatus of the current execution
   execution bigint NOT NULL DEFAULT 1,
   last_event bigint NOT NULL DEFAULT 0,
@@ -28,7 +44,7 @@ CREATE TABLE instances(
   token bigint,                         -- of the lock; kept after it expired, for a late abandon
   locked_until bigint,
   holder text COLLATE "C",              -- owner that kept the lock with a commit
-  not_before bigint,
+  not_before bigint,                    -- end of a backoff; 0: a cancel or terminate arrived during the lock
   ready_at bigint,                      -- for everybody; NULL: nothing to do
   held_ready_at bigint,                 -- for the holder
   sweep_at bigint,                      -- when to drop what an orphan has collected
@@ -72,10 +88,13 @@ CREATE TABLE messages(
   execution bigint,
   name text COLLATE "C" NOT NULL,
   visible_at bigint NOT NULL,
+  parent text COLLATE "C",              -- of starts of children, and of their parent's cancels
+  parent_link text COLLATE "C",
   body bytea NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 CREATE INDEX messages_of ON messages(key, visible_at, id);
 CREATE INDEX messages_starts ON messages(key, visible_at, id) WHERE kind IN (1, 2);  -- those that begin an execution
+CREATE INDEX messages_parent ON messages(parent) WHERE parent IS NOT NULL;
 
 -- The worker queue.
 CREATE TABLE activities(

@@ -1,8 +1,10 @@
 -- The worker queue, and the sessions that tie activities to a worker.
 
 CREATE FUNCTION use_sessions(used text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  moment CONSTANT bigint := now_ms();
 BEGIN
-  UPDATE sessions s SET last_use = now_ms() WHERE s.session = ANY(used) AND s.locked_until > now_ms();
+  UPDATE sessions s SET last_use = moment WHERE s.session = ANY(used) AND s.locked_until > moment;
 END $$;
 
 -- How many more sessions an owner may claim.
@@ -78,7 +80,7 @@ CREATE FUNCTION choose_activities(
     suspect_from bigint, admit_suspects boolean)
   RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
-  moment CONSTANT bigint := now_ms();
+  moment bigint := now_ms();
   attempts_below bigint := CASE WHEN admit_suspects THEN 9223372036854775807 ELSE suspect_from END;
   any_sessions boolean := false;
   new_sessions text[] := '{}';
@@ -91,6 +93,7 @@ BEGIN
     any_sessions := true;
     -- Two fetches of one owner must not fill the same place twice.
     PERFORM pg_advisory_xact_lock(hashtextextended('perdure sessions of ' || session_owner, 0));
+    moment := now_ms();  -- it may have waited
   END IF;
   LOOP
     IF any_sessions THEN
@@ -154,20 +157,20 @@ CREATE FUNCTION fetch_activities(
   LANGUAGE plpgsql ROWS 10 AS $$
 #variable_conflict use_column
 DECLARE
-  moment CONSTANT bigint := now_ms();
+  moment bigint;
   taken bigint[];
 BEGIN
-  attempts := moment;
-  RETURN NEXT;
-  IF most = 0 THEN RETURN; END IF;
   lanes := coalesce(lanes, all_lanes());
   -- Whoever lost all races looks again: what has come since then is visible only to a new statement.
-  FOR tries IN 1 .. 5 LOOP
+  FOR tries IN 1 .. CASE WHEN most > 0 THEN 5 ELSE 0 END LOOP
     taken := choose_activities(most, lanes, names, session_owner, session_timeout, max_sessions, suspect_from,
                                admit_suspects);
     EXIT WHEN taken IS NOT NULL
       OR NOT work_is_waiting(lanes, names, session_owner, max_sessions, suspect_from, admit_suspects);
   END LOOP;
+  moment := now_ms();
+  attempts := moment;
+  RETURN NEXT;
   IF taken IS NULL THEN RETURN; END IF;
   PERFORM may_be_forgotten();
   UPDATE activities a
@@ -193,18 +196,20 @@ CREATE FUNCTION insert_activities(
   LANGUAGE plpgsql ROWS 10 AS $$
 #variable_conflict use_column
 DECLARE
-  moment CONSTANT bigint := now_ms();
+  moment bigint;
   claiming boolean;
   claimed_count bigint := 0;
   free bigint;
   holder text;
 BEGIN
   claiming := NOT work_is_waiting(claim_lanes, claim_names, session_owner, max_sessions, suspect_from, admit_suspects);
+  moment := now_ms();
   IF claiming THEN
     -- One by one, because each session that is claimed may be the last.
     IF session_owner IS NOT NULL AND EXISTS (SELECT 1 FROM unnest(sessions_wanted) w(session) WHERE w.session IS NOT NULL)
     THEN
       PERFORM pg_advisory_xact_lock(hashtextextended('perdure sessions of ' || session_owner, 0));
+      moment := now_ms();  -- it may have waited
       free := free_sessions(session_owner, max_sessions);
     END IF;
     FOR place IN 1 .. cardinality(row_keys) LOOP
@@ -253,6 +258,7 @@ END $$;
 -- there is none) is for its instance. Instances are locked first, then activities: as everybody does it.
 CREATE FUNCTION remove_work(work_ids bigint[], secrets bigint[], completed text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+  moment bigint;
   row_keys bigint[];
   without_message bigint[];
   removed bigint;
@@ -262,9 +268,10 @@ BEGIN
   FROM (SELECT a.key, bool_and(w.completed IS NULL) AS gets_nothing
         FROM unnest(work_ids, completed) w(id, completed) JOIN activities a ON a.id = w.id GROUP BY a.key) k;
   PERFORM 1 FROM instances i WHERE i.key = ANY(row_keys) ORDER BY i.key FOR UPDATE;
+  moment := now_ms();
   WITH gone AS (
     DELETE FROM activities a USING unnest(work_ids, secrets, completed) w(id, secret, completed), instances i
-    WHERE a.id = w.id AND a.token = w.secret AND a.ready_at > now_ms()
+    WHERE a.id = w.id AND a.token = w.secret AND a.ready_at > moment
       AND i.key = a.key AND (w.completed IS NULL OR w.completed = i.id)
     RETURNING a.session)
   SELECT count(*), array_agg(g.session) FILTER (WHERE g.session IS NOT NULL) INTO removed, used FROM gone g;
@@ -280,17 +287,19 @@ CREATE FUNCTION renew_work(work_ids bigint[], secrets bigint[], extensions bigin
   RETURNS TABLE(id bigint, secret bigint, locked_until bigint) LANGUAGE plpgsql ROWS 10 AS $$
 #variable_conflict use_column
 DECLARE
+  moment bigint;
   used text[];
 BEGIN
   PERFORM 1 FROM activities a WHERE a.id = ANY(work_ids) ORDER BY a.id FOR UPDATE;
+  moment := now_ms();
   SELECT array_agg(DISTINCT a.session) INTO used FROM unnest(work_ids, secrets) w(id, secret)
   JOIN activities a ON a.id = w.id AND a.token = w.secret
-  WHERE a.ready_at > now_ms() AND a.session IS NOT NULL;
+  WHERE a.ready_at > moment AND a.session IS NOT NULL;
   IF used IS NOT NULL THEN PERFORM use_sessions(used); END IF;
   RETURN QUERY
     UPDATE activities a
-    SET ready_at = coalesce(later(now_ms(), w.extension), a.ready_at), details = coalesce(w.details, a.details)
+    SET ready_at = coalesce(later(moment, w.extension), a.ready_at), details = coalesce(w.details, a.details)
     FROM unnest(work_ids, secrets, extensions, new_details) w(id, secret, extension, details)
-    WHERE a.id = w.id AND a.token = w.secret AND a.ready_at > now_ms()
+    WHERE a.id = w.id AND a.token = w.secret AND a.ready_at > moment
     RETURNING a.id, a.token, a.ready_at;
 END $$;

@@ -1,0 +1,185 @@
+#include "cli/output_file.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/exit_code.h"
+
+namespace perdure::cli {
+
+namespace {
+
+constexpr mode_t kRights = S_IRWXU | S_IRWXG | S_IRWXO;
+constexpr mode_t kRightsOfNewFile = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
+
+std::string error_text(int error) {
+  return std::generic_category().message(error);
+}
+
+std::string directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+// Read, not set and set back: other threads of the process make files too.
+mode_t current_umask() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != "Umask:" || !(status >> word)) continue;
+    return static_cast<mode_t>(std::strtoul(word.c_str(), nullptr, 8)) & kRights;
+  }
+  return S_IRWXG | S_IRWXO;
+}
+
+// /dev/stdout, /dev/fd/3 and the like are links too, to what the process has opened already.
+bool names_descriptor(const std::filesystem::path& path) {
+  const auto is_in_descriptors = [](const std::filesystem::path& name) {
+    std::error_code error;
+    const auto folder = std::filesystem::canonical(name.parent_path(), error);
+    return !error && folder == "/proc/" + std::to_string(::getpid()) + "/fd";
+  };
+  if (is_in_descriptors(path)) return true;
+  std::error_code error;
+  const auto destination = std::filesystem::read_symlink(path, error);
+  return !error && destination.is_absolute() && is_in_descriptors(destination);
+}
+
+int open_directly(const std::string& option, const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) throw CommandError(kUsage, option + ": cannot write to '" + path + "': " + error_text(errno));
+  return descriptor;
+}
+
+}  // namespace
+
+DescriptorBuffer::~DescriptorBuffer() {
+  ::close(descriptor_);
+}
+
+DescriptorBuffer::int_type DescriptorBuffer::overflow(int_type character) {
+  if (sync() != 0) return traits_type::eof();
+  if (traits_type::eq_int_type(character, traits_type::eof())) return traits_type::not_eof(character);
+  *pptr() = traits_type::to_char_type(character);
+  pbump(1);
+  return character;
+}
+
+int DescriptorBuffer::sync() {
+  for (const char* next = pbase(); next != pptr();) {
+    const ssize_t written = ::write(descriptor_, next, static_cast<std::size_t>(pptr() - next));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      if (error_ == 0) error_ = errno;
+      return -1;
+    }
+    next += written;
+  }
+  setp(buffer_.data(), end());
+  return 0;
+}
+
+OutputFile::OutputFile(const std::string& option, const std::string& path)
+    : OutputFile(path, open_target(option, path)) {}
+
+OutputFile::OutputFile(std::string path, Target target)
+    : path_(std::move(path)),
+      target_(std::move(target)),
+      temporary_(target_.temporary),
+      buffer_(target_.descriptor),
+      stream_(&buffer_) {}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) (void)::unlink(temporary_.c_str());
+}
+
+OutputFile::Target OutputFile::open_target(const std::string& option, const std::string& path) {
+  struct stat there = {};
+  const bool exists = ::lstat(path.c_str(), &there) == 0;
+  if (path.empty() || path.ends_with('/') || (exists && S_ISDIR(there.st_mode))) {
+    throw CommandError(kUsage, option + ": '" + path + "' is not the name of a file");
+  }
+  Target target;
+  if (exists && S_ISLNK(there.st_mode)) {
+    if (names_descriptor(path)) {
+      target.is_stream = true;
+      target.descriptor = open_directly(option, path);
+      return target;
+    }
+    std::error_code ignored;
+    throw CommandError(kUsage, option + ": '" + path + "' is a symbolic link to '" +
+                                   std::filesystem::read_symlink(path, ignored).string() +
+                                   "'; name the file that is meant");
+  }
+  if (exists && !S_ISREG(there.st_mode)) {
+    target.descriptor = open_directly(option, path);
+    return target;
+  }
+  target.replaces = exists;
+  target.mode = exists ? there.st_mode & kRights : kRightsOfNewFile & ~current_umask();
+  target.owner = there.st_uid;
+  target.group = there.st_gid;
+  target.temporary = directory_of(path) + "/.perdure-XXXXXX";
+  target.descriptor = ::mkostemp(target.temporary.data(), O_CLOEXEC);
+  if (target.descriptor < 0) {
+    throw CommandError(kUsage, option + ": cannot write the file '" + path +
+                                   "': no file can be made in its directory (" + error_text(errno) + ")");
+  }
+  return target;
+}
+
+bool OutputFile::is_descriptor(int descriptor) const noexcept {
+  struct stat mine = {};
+  struct stat other = {};
+  return target_.is_stream && ::fstat(target_.descriptor, &mine) == 0 && ::fstat(descriptor, &other) == 0 &&
+         mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
+}
+
+// The rights come last: until then the file is the user's alone.
+void OutputFile::give_rights() const {
+  const int file = target_.descriptor;
+  struct stat made = {};
+  if (::fstat(file, &made) != 0) fail("could not be written", errno);
+  if (target_.replaces && made.st_uid != target_.owner) (void)::fchown(file, target_.owner, target_.group);  // as root
+  if (target_.replaces && made.st_gid != target_.group && ::fchown(file, static_cast<uid_t>(-1), target_.group) != 0) {
+    fail("cannot be replaced by one of the same group; remove it, or write another file", errno);
+  }
+  if (::fchmod(file, target_.mode) != 0) fail("cannot be replaced by one of the same mode", errno);
+}
+
+void OutputFile::sync_directory() const {
+  const int directory = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return;  // one that may be written and not read cannot be synced
+  const int error = ::fsync(directory) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(directory);
+  if (error != 0) fail("is written, but its directory could not be synced", error);
+}
+
+void OutputFile::check_written() const {
+  if (!stream_) fail("could not be written to its end; is the disk full?", buffer_.error());
+}
+
+void OutputFile::finish() {
+  stream_.flush();
+  check_written();
+  if (!is_replacement()) return;
+  give_rights();
+  if (::fsync(target_.descriptor) != 0) fail("could not be synced", errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("could not be replaced", errno);
+  temporary_.clear();
+  sync_directory();
+}
+
+void OutputFile::fail(const std::string& what, int error) const {
+  throw CommandError(kNegative,
+                     "the file '" + path_ + "' " + what + (error != 0 ? " (" + error_text(error) + ")" : ""));
+}
+
+}  // namespace perdure::cli

@@ -1,0 +1,87 @@
+// OutputFile: a file that a command writes for the user, whole or not at all.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <ostream>
+#include <streambuf>
+#include <string>
+
+#include <sys/types.h>
+
+namespace perdure::cli {
+
+// Buffered writes to a descriptor that it owns. Keeps the first error.
+class DescriptorBuffer final : public std::streambuf {
+ public:
+  explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) { setp(buffer_.data(), end()); }
+  DescriptorBuffer(const DescriptorBuffer&) = delete;
+  DescriptorBuffer& operator=(const DescriptorBuffer&) = delete;
+  ~DescriptorBuffer() override;
+
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] int error() const noexcept { return error_; }  // errno; 0: none
+
+ protected:
+  int_type overflow(int_type character) override;
+  int sync() override;
+
+ private:
+  [[nodiscard]] char* end() noexcept { return buffer_.data() + buffer_.size(); }
+
+  int descriptor_;
+  int error_ = 0;
+  std::array<char, 65'536> buffer_{};
+};
+
+// The kind of file at the path decides how it is written:
+//
+//   nothing, a regular file   into a temporary file of the same directory, which replaces it when `finish` is called.
+//   The
+//                             old file gives its mode and its group, the umask the mode of a new one
+//   a symbolic link           refused. It may lead to a file that the user does not mean
+//   a directory               refused
+//   anything else             directly: a pipe, a terminal, /dev/stdout and other names of the process's descriptors
+//
+// Every function throws CommandError. If `finish` is not called, the file stays as it was.
+class OutputFile {
+ public:
+  OutputFile(const std::string& option, const std::string& path);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  [[nodiscard]] std::ostream& stream() noexcept { return stream_; }
+  [[nodiscard]] bool is_replacement() const noexcept { return !temporary_.empty(); }
+  // True if the path is a name of a descriptor, such as /dev/stdout, and that is the same file as `descriptor`.
+  [[nodiscard]] bool is_descriptor(int descriptor) const noexcept;
+  // Throws if something could not be written.
+  void check_written() const;
+  // Writes what is buffered, syncs file and directory, and lets the file take its name.
+  void finish();
+
+ private:
+  struct Target {
+    int descriptor = -1;
+    std::string temporary{};  // empty: written directly
+    mode_t mode = 0;
+    uid_t owner = 0;
+    gid_t group = 0;
+    bool replaces = false;   // a file is there, with mode, owner and group
+    bool is_stream = false;  // the path is a name of a descriptor
+  };
+  OutputFile(std::string path, Target target);
+  [[nodiscard]] static Target open_target(const std::string& option, const std::string& path);
+
+  void give_rights() const;
+  void sync_directory() const;
+  [[noreturn]] void fail(const std::string& what, int error) const;
+
+  std::string path_;
+  Target target_;
+  std::string temporary_;
+  DescriptorBuffer buffer_;
+  std::ostream stream_;
+};
+
+}  // namespace perdure::cli

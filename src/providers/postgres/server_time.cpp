@@ -1,0 +1,59 @@
+#include "providers/postgres/server_time.h"
+
+#include <algorithm>
+
+namespace perdure::postgres {
+
+namespace {
+
+// Between two proposals of a node.
+constexpr Milliseconds kProposalInterval{10};
+
+}  // namespace
+
+Timestamp ServerTime::least(Milliseconds steady) const noexcept {
+  return heard_ + (steady - heard_at_) * 9 / 10;
+}
+
+Timestamp ServerTime::report(Timestamp reported, Milliseconds steady) noexcept {
+  if (latest_ == Timestamp()) {
+    heard_ = latest_ = reported;
+    heard_at_ = steady;
+    return latest_;
+  }
+  const Timestamp expected = std::max(least(steady), latest_);
+  if (reported < expected - tolerance_) {
+    behind_ = true;
+    latest_ = expected;  // the next call proposes it
+  } else if (behind_ ? reported > expected : reported >= heard_) {
+    behind_ = false;
+    heard_ = reported;
+    heard_at_ = steady;
+  }
+  latest_ = std::max(latest_, reported);
+  return latest_;
+}
+
+std::optional<Timestamp> ServerTime::recent(Milliseconds steady) noexcept {
+  if (steady - heard_at_ >= tolerance_) return std::nullopt;
+  return estimate(steady);
+}
+
+Timestamp ServerTime::estimate(Milliseconds steady) noexcept {
+  latest_ = std::max(latest_, behind_ ? least(steady) : heard_ + (steady - heard_at_));
+  return latest_;
+}
+
+std::optional<Timestamp> ServerTime::proposal(Milliseconds steady) noexcept {
+  if (!behind_) return std::nullopt;
+  const Timestamp time = std::max(least(steady), latest_);
+  if (proposed_ != Timestamp() && time < proposed_ + std::min(kProposalInterval, tolerance_)) return std::nullopt;
+  proposed_ = time;
+  return time;
+}
+
+std::optional<Timestamp> ServerTime::latest() const noexcept {
+  return latest_ == Timestamp() ? std::nullopt : std::optional(latest_);
+}
+
+}  // namespace perdure::postgres

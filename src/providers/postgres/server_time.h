@@ -1,0 +1,47 @@
+// ServerTime: the time of the store as one node knows it, by what the server has reported.
+//
+//   state     means                                                     left when
+//   in step   the store's time runs with the server's clock             a report is earlier than it can be
+//   behind    the server's clock was set back, or the server changed:   a report is later than this node's proposals
+//             this node proposes a time before each call
+//
+// A time that the server can report is at least the last one plus nine tenths of the steady time since. While the
+// server is behind, nodes propose that time, and the store keeps the greatest. So store time never runs backwards or
+// stands still.
+#pragma once
+
+#include <optional>
+
+#include <perdure/types.h>
+
+namespace perdure::postgres {
+
+// Not thread-safe. `steady` is the time of the steady clock at the call.
+class ServerTime {
+ public:
+  // `tolerance`: see PostgresOptions::time_tolerance.
+  explicit ServerTime(Milliseconds tolerance) noexcept : tolerance_(tolerance) {}
+
+  // Takes note of a time that the server has reported. Returns it, or the latest time that any caller has seen.
+  Timestamp report(Timestamp reported, Milliseconds steady) noexcept;
+  // Returns the time by the last report, or std::nullopt if that is older than the tolerance.
+  [[nodiscard]] std::optional<Timestamp> recent(Milliseconds steady) noexcept;
+  // Returns the same, however old the last report is.
+  [[nodiscard]] Timestamp estimate(Milliseconds steady) noexcept;
+  // Returns the time to report to the store before the next call, or std::nullopt if its own is right.
+  [[nodiscard]] std::optional<Timestamp> proposal(Milliseconds steady) noexcept;
+  // Returns the latest time that any caller has seen; std::nullopt before the first report.
+  [[nodiscard]] std::optional<Timestamp> latest() const noexcept;
+
+ private:
+  [[nodiscard]] Timestamp least(Milliseconds steady) const noexcept;
+
+  Milliseconds tolerance_;
+  Timestamp latest_{};        // that any caller has seen
+  Timestamp heard_{};         // from the server, the latest,
+  Milliseconds heard_at_{0};  // and when
+  Timestamp proposed_{};      // last
+  bool behind_ = false;
+};
+
+}  // namespace perdure::postgres

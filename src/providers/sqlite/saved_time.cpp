@@ -1,0 +1,75 @@
+#include "providers/sqlite/saved_time.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace perdure::sqlite {
+
+namespace {
+
+constexpr const char* kLoad = "SELECT store_time, steady_time, steady_origin FROM store_clock";
+constexpr const char* kSave =
+    "INSERT INTO store_clock(id, store_time, steady_time, steady_origin) VALUES(0, ?1, ?2, ?3)"
+    " ON CONFLICT(id) DO UPDATE SET store_time = ?1, steady_time = ?2, steady_origin = ?3";
+
+// A lock of "forever" stays one. ready_at is the latest of three times, one of which is the end of the lock.
+constexpr const char* kExtendInstances =
+    "UPDATE instances SET locked_until = min(locked_until, 9223372036854775807 - ?3) + ?3,"
+    " ready_at = max(ready_at, min(locked_until, 9223372036854775807 - ?3) + ?3)"
+    " WHERE process = ?1 AND token IS NOT NULL AND locked_until > ?2";
+constexpr const char* kExtendActivities =
+    "UPDATE activities SET ready_at = min(ready_at, 9223372036854775807 - ?3) + ?3"
+    " WHERE process = ?1 AND token IS NOT NULL AND ready_at > ?2";
+constexpr const char* kExtendSessions =
+    "UPDATE sessions SET locked_until = min(locked_until, 9223372036854775807 - ?3) + ?3"
+    " WHERE process = ?1 AND locked_until > ?2";
+
+// How old the row may be, so that a process that opens the store later knows the time.
+constexpr Milliseconds kInterval{1'000};
+
+}  // namespace
+
+SavedTime::SavedTime(StoreTime& time, std::function<std::vector<std::int64_t>(Connection&)> live_processes)
+    : time_(time), live_processes_(std::move(live_processes)), origin_(time.clock().steady_origin()) {}
+
+std::optional<SavedTime::Row> SavedTime::load(Connection& connection) {
+  Query query = connection.query(kLoad);
+  if (!query.step()) return std::nullopt;
+  return Row{.store_time = query.time(0), .steady = Milliseconds{query.integer(1)}, .origin = query.text(2)};
+}
+
+Timestamp SavedTime::begin(Connection& connection) {
+  steady_ = time_.steady();
+  const std::optional<Row> saved = load(connection);
+  if (!saved) {
+    must_save_ = true;
+    return now_ = time_.now();
+  }
+  const Timestamp store_time = saved->store_time;
+  const Milliseconds then = saved->steady;
+  // A machine that was booted since then counts from zero.
+  const bool same_boot = saved->origin == origin_ && then <= steady_;
+  const Milliseconds passed = same_boot ? steady_ - then : Milliseconds(0);
+  time_.reach(store_time + passed * 9 / 10);
+  now_ = time_.now();
+  const Timestamp expected = store_time + passed;
+  const bool jumped = same_boot && now_ > expected + std::chrono::seconds(1) + passed / 1'000;
+  if (jumped) extend_locks(connection, expected, now_ - expected);
+  must_save_ = !same_boot || jumped || passed >= kInterval || time_.is_ahead();
+  return now_;
+}
+
+void SavedTime::save(Connection& connection) {
+  if (std::exchange(must_save_, false)) connection.run(kSave, now_, steady_.count(), origin_);
+}
+
+void SavedTime::extend_locks(Connection& connection, Timestamp from, Milliseconds by) const {
+  for (const std::int64_t process : live_processes_(connection)) {
+    for (const char* sql : {kExtendInstances, kExtendActivities, kExtendSessions}) {
+      connection.run(sql, process, from, by);
+    }
+  }
+}
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,51 @@
+// SavedTime: the store's time in the file, one row for all processes.
+//
+// The row holds a store time and the steady time of that moment. Every write transaction looks at it first:
+//
+//   the source of time ...                 what the transaction does
+//   was set back, or the machine booted    continues from the saved time
+//   was set forward                        extends the locks of live processes by the jump: timers fire, locks hold
+//   runs                                   saves its time now and then
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <perdure/types.h>
+#include "providers/sqlite/connection.h"
+#include "providers/store_time.h"
+
+namespace perdure::sqlite {
+
+class SavedTime {
+ public:
+  // `live_processes` returns the numbers of those that are alive; it is called in the transaction.
+  SavedTime(StoreTime& time, std::function<std::vector<std::int64_t>(Connection&)> live_processes);
+
+  // Begins a write transaction. Returns its time.
+  [[nodiscard]] Timestamp begin(Connection& connection);
+  // Called before the end of a transaction that has changed something.
+  void save(Connection& connection);
+
+ private:
+  struct Row {
+    Timestamp store_time{};
+    Milliseconds steady{0};
+    std::string origin;
+  };
+
+  [[nodiscard]] static std::optional<Row> load(Connection& connection);
+  void extend_locks(Connection& connection, Timestamp from, Milliseconds by) const;
+
+  StoreTime& time_;
+  std::function<std::vector<std::int64_t>(Connection&)> live_processes_;
+  std::string origin_;
+  bool must_save_ = false;
+  Timestamp now_{};
+  Milliseconds steady_{0};
+};
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,67 @@
+// StoreTime: the time of a store, made of a source that may be set and of the steady clock.
+//
+//   the source ...           store time ...
+//   runs                     is the source
+//   is set forward           follows at once: timers fire
+//   is set back              advances at nine tenths of the steady clock until the source has caught up
+//
+// So store time never runs backwards and never stands still. Durations grow by at most a ninth, and an offset is gone
+// after ten times its length.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <perdure/clock.h>
+#include <perdure/log.h>
+#include <perdure/types.h>
+
+namespace perdure {
+
+// Thread-safe.
+class StoreTime {
+ public:
+  explicit StoreTime(std::shared_ptr<Clock> clock, Logger logger = {});
+
+  [[nodiscard]] Timestamp now();
+  [[nodiscard]] Milliseconds steady() const { return clock_->steady(); }
+  [[nodiscard]] const Clock& clock() const noexcept { return *clock_; }
+  // Whether store time is later than its source.
+  [[nodiscard]] bool is_ahead();
+  // Makes sure that no later call returns an earlier time.
+  void reach(Timestamp time);
+
+  // Returns the steady time at which store time will have reached `time`, provided that the source is not set again.
+  [[nodiscard]] Milliseconds steady_at(Timestamp time);
+  // Returns the steady time at which a wait ends that begins now and was to end at `deadline`. A source that is set
+  // during the wait makes it neither longer nor shorter.
+  [[nodiscard]] Milliseconds end_of_wait(Timestamp deadline);
+  // See Clock::wait_until.
+  void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Milliseconds until) {
+    clock_->wait_until(lock, changed, until);
+  }
+
+ private:
+  struct Reading {
+    Timestamp source{};
+    Milliseconds steady{0};
+  };
+
+  [[nodiscard]] Reading read() const;
+  void update();  // under the mutex
+  void report_jump(Milliseconds by) const;
+
+  std::shared_ptr<Clock> clock_;
+  Logger logger_;
+  std::mutex mutex_;
+  Reading last_;
+  Timestamp now_;
+  int tenths_ = 0;  // of a millisecond, beyond now_
+};
+
+// `time` plus `by`, at most the greatest value.
+[[nodiscard]] Milliseconds saturating_sum(Milliseconds time, Milliseconds by) noexcept;
+
+}  // namespace perdure

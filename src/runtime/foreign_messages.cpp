@@ -1,0 +1,64 @@
+#include "runtime/foreign_messages.h"
+
+#include <algorithm>
+#include <variant>
+
+#include <perdure/message.h>
+#include "replay/intake.h"
+
+namespace perdure::runtime {
+
+namespace {
+
+// A start that meets an instance, or the cancel of a parent that the instance does not have.
+bool is_for_another(const MessageRecord& record, const OrchestrationItem& item) {
+  if (!item.metadata) return false;
+  if (record.kind == MessageKind::kStartOrchestration) return true;
+  return record.kind == MessageKind::kCancelInstance && record.parent && record.parent != item.metadata->parent;
+}
+
+// The parts of an undecodable message that its envelope has, or std::nullopt if they do not suffice.
+std::optional<MessageBody> body_from_envelope(const QueuedMessage& queued, const OrchestrationItem& item) {
+  const MessageRecord& record = queued.record;
+  if (record.kind == MessageKind::kCancelInstance && is_for_another(record, item)) {
+    return messages::CancelInstance{{}, record.parent};
+  }
+  const bool begins_instance = !item.metadata && &queued == &item.messages.front();
+  if (record.kind != MessageKind::kStartOrchestration || begins_instance) return std::nullopt;
+  return messages::StartOrchestration{record.name, std::nullopt, std::nullopt, record.parent};
+}
+
+}  // namespace
+
+DecodedMessages decode_messages_of(const OrchestrationItem& item) {
+  DecodedMessages decoded = decode_queued_messages(item.messages);
+  std::erase_if(decoded.undecodable, [&](const UndecodableMessage& undecodable) {
+    const auto queued = std::find_if(item.messages.begin(), item.messages.end(),
+                                     [&](const QueuedMessage& each) { return each.id == undecodable.id; });
+    const std::optional<MessageBody> body = body_from_envelope(*queued, item);
+    if (body) decoded.messages.push_back({item.instance, std::nullopt, std::nullopt, *body});
+    return body.has_value();
+  });
+  return decoded;
+}
+
+bool has_foreign_messages(const OrchestrationItem& item) {
+  return std::any_of(item.messages.begin(), item.messages.end(),
+                     [&](const QueuedMessage& message) { return is_for_another(message.record, item); });
+}
+
+std::size_t keep_foreign_messages(OrchestrationItem& item, DecodedMessages& decoded) {
+  std::size_t cancels = 0;
+  std::erase_if(decoded.messages, [&](const Message& message) {
+    if (std::holds_alternative<messages::StartOrchestration>(message.body)) return false;
+    const auto* cancel = std::get_if<messages::CancelInstance>(&message.body);
+    if (!cancel || !is_foreign(*cancel, item.metadata->parent)) return true;
+    ++cancels;
+    return false;
+  });
+  decoded.undecodable.clear();
+  std::erase_if(item.messages, [&](const QueuedMessage& message) { return !is_for_another(message.record, item); });
+  return cancels;
+}
+
+}  // namespace perdure::runtime

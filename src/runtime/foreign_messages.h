@@ -1,0 +1,24 @@
+// Messages that reach an instance only because it has the id of another one: starts of children whose id is taken, and
+// the cancels of their parents. Their envelopes suffice to refuse or discard them, without the instance's code.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include <perdure/event.h>
+#include <perdure/fetch.h>
+#include "providers/item_decoder.h"
+
+namespace perdure::runtime {
+
+// Decodes the messages of an item. An undecodable message of another sender is represented by its envelope, so that it
+// does not end the instance that it meets.
+[[nodiscard]] DecodedMessages decode_messages_of(const OrchestrationItem& item);
+
+[[nodiscard]] bool has_foreign_messages(const OrchestrationItem& item);
+
+// Removes all other messages from the item and from `decoded`. Returns the number of foreign cancels that are left; the
+// rest are starts.
+[[nodiscard]] std::size_t keep_foreign_messages(OrchestrationItem& item, DecodedMessages& decoded);
+
+}  // namespace perdure::runtime

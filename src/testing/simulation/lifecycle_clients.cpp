@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <perdure/client_error.h>
+#include <perdure/codec.h>
+#include "testing/simulation/interpreter.h"
+#include "testing/simulation/lifecycle.h"
+#include "testing/simulation/program_prediction.h"
+
+namespace perdure::testing::simulation {
+
+namespace {
+
+constexpr std::size_t kMostTries = 4;
+
+// One step of one life.
+class LifeClient {
+ public:
+  LifeClient(const LifePlan& plan, const LifeStep& step, const Client& client, Life& life)
+      : plan_(plan), step_(step), client_(client), life_(life) {}
+
+  bool carry_out() {
+    switch (step_.call) {
+      case LifeCall::kStart:
+        return start(StartPolicy::kIgnore);
+      case LifeCall::kReplace:
+        return start(StartPolicy::kReplaceIfTerminal);
+      case LifeCall::kFeed:
+        feed();
+        return true;
+      case LifeCall::kDelete:
+        return remove(false) || ++life_.tries == kMostTries;
+      case LifeCall::kForceDelete:
+        force_delete();
+        return true;
+      case LifeCall::kRestart:
+        force_delete();
+        return start(StartPolicy::kIgnore);
+      case LifeCall::kPrune:
+        life_.pruned = true;
+        tolerate([&] { (void)client_.prune_executions(plan_.id); });
+        return true;
+      case LifeCall::kCancel:
+        tolerate([&] { client_.cancel_instance(plan_.id, wish("cancel")); });
+        return true;
+      case LifeCall::kTerminate:
+        tolerate([&] { client_.terminate_instance(plan_.id, wish("termination")); });
+        return true;
+      case LifeCall::kRaise:
+        if (is_free()) tolerate([&] { client_.raise_event(plan_.id, std::string(kNeverRaised), "a ghost"); });
+        return true;
+      case LifeCall::kMissing:
+        call_nobody();
+        return true;
+      case LifeCall::kLook:
+        look();
+        return true;
+      case LifeCall::kSettle:
+        if (never_ends()) tolerate([&] { client_.terminate_instance(plan_.id, wish("termination")); });
+        return true;
+    }
+    return true;
+  }
+
+ private:
+  void problem(const std::string& expected, const std::string& actual) {
+    life_.problems.push_back("instance " + plan_.id + ": expected " + expected + ", actual: " + actual);
+  }
+  [[nodiscard]] const Program& program() const { return plan_.generations.at(step_.generation); }
+  // No instance has the id, and only this client can change that.
+  [[nodiscard]] bool is_free() const { return !plan_.contested && is_only(std::string()); }
+  [[nodiscard]] bool is_only(const std::string& path) const {
+    return life_.possible.size() == 1 && life_.possible.contains(path);
+  }
+
+  // NotFound is an accepted result.
+  template <class Call>
+  void tolerate(const Call& call) {
+    try {
+      call();
+    } catch (const ClientError& error) {
+      if (error.kind() != ClientErrorKind::kNotFound) throw;
+    }
+  }
+
+  // Recorded before the call: the call may take effect although its result is lost.
+  std::string wish(const char* what) {
+    const std::string reason = std::string(kWish) + what + " " + std::to_string(life_.done) + " of " + plan_.id;
+    life_.wishes[reason].insert(life_.possible.begin(), life_.possible.end());
+    return reason;
+  }
+
+  bool start(StartPolicy policy) {
+    for (const std::string& root : plan_.waits_for) {
+      if (client_.get_orchestration_status(root).state == OrchestrationState::kNotFound) return false;
+    }
+    StartInstanceOptions options;
+    if (program().version) options.version(*program().version);
+    options.policy(policy);
+    const bool was_free = is_only(std::string());
+    try {
+      const StartOutcome outcome = client_.start_orchestration(plan_.id, std::string(kInterpret),
+                                                               Raw(encode_assignment({program(), {}})), options);
+      // If the id was free, an ignored start is a repetition of this one.
+      if (outcome != StartOutcome::kIgnored || was_free) life_.possible.clear();
+    } catch (const ClientError& error) {
+      const bool is_answer = error.kind() == ClientErrorKind::kStillRunning ||
+                             (plan_.contested && error.kind() == ClientErrorKind::kSubOrchestration);
+      if (!is_answer) throw;
+      if (was_free) life_.possible.clear();
+    }
+    life_.possible.insert(program().path);
+    return true;
+  }
+
+  void feed() {
+    if (!is_only(std::string()) && !is_only(program().path)) return;
+    for (std::size_t i = 0; i < messages_for(program()); ++i) {
+      tolerate([&] { client_.enqueue_event(plan_.id, std::string(kInbox), message_name(program(), i)); });
+    }
+    life_.fed.insert(program().path);
+  }
+
+  bool remove(bool force) {
+    try {
+      (void)client_.delete_instance(plan_.id, force);
+    } catch (const ClientError& error) {
+      if (error.kind() == ClientErrorKind::kStillRunning) return false;
+      if (plan_.contested && error.kind() == ClientErrorKind::kSubOrchestration) return true;
+      if (error.kind() != ClientErrorKind::kNotFound) throw;
+      if (!plan_.contested && !life_.possible.contains(std::string())) {
+        problem("that it can be deleted", "it does not exist");
+      }
+    }
+    life_.possible = {std::string()};
+    return true;
+  }
+
+  void force_delete() {
+    if (!remove(true)) problem("that it can be deleted with force", "it still runs");
+  }
+
+  void call_nobody() {
+    const std::string nobody = "nobody" + std::to_string(plan_.index);
+    tolerate([&] { client_.cancel_instance(nobody, wish("cancel")); });
+    tolerate([&] { client_.raise_event(nobody, std::string(kNeverRaised), "a ghost"); });
+    tolerate([&] { client_.enqueue_event(nobody, std::string(kInbox), "for nobody"); });
+  }
+
+  void look() {
+    if (plan_.contested) return;
+    const OrchestrationStatus status = client_.get_orchestration_status(plan_.id);
+    if (status.state == OrchestrationState::kNotFound) {
+      if (!life_.possible.contains(std::string())) problem("that it exists", "it does not");
+      return;
+    }
+    if (is_only(std::string())) problem("that it does not exist", std::string(to_string(status.state)));
+    const auto path = status.output ? path_in_output(*status.output) : std::nullopt;
+    if (path && !life_.possible.contains(*path)) problem("no output of what is gone", "the output of " + *path);
+  }
+
+  [[nodiscard]] bool never_ends() const {
+    const auto ends = [&](const Program& each) {
+      if (!plan_.contested && !life_.possible.contains(each.path)) return true;
+      return each.ending != Ending::kWaits && (messages_for(each) == 0 || life_.fed.contains(each.path));
+    };
+    return !std::all_of(plan_.generations.begin(), plan_.generations.end(), ends);
+  }
+
+  const LifePlan& plan_;
+  const LifeStep& step_;
+  const Client& client_;
+  Life& life_;
+};
+
+}  // namespace
+
+std::string_view to_string(LifeCall call) noexcept {
+  switch (call) {
+    case LifeCall::kStart:
+      return "start";
+    case LifeCall::kReplace:
+      return "replace";
+    case LifeCall::kFeed:
+      return "enqueue messages for";
+    case LifeCall::kDelete:
+      return "delete";
+    case LifeCall::kForceDelete:
+      return "delete with force";
+    case LifeCall::kRestart:
+      return "delete and restart";
+    case LifeCall::kPrune:
+      return "prune";
+    case LifeCall::kCancel:
+      return "cancel";
+    case LifeCall::kTerminate:
+      return "terminate";
+    case LifeCall::kRaise:
+      return "raise an event for";
+    case LifeCall::kMissing:
+      return "call what is missing beside";
+    case LifeCall::kLook:
+      return "look at";
+    case LifeCall::kSettle:
+      return "settle";
+  }
+  return "call";
+}
+
+bool carry_out(const LifePlan& plan, std::size_t step, const Client& client, Life& life) {
+  if (life.done != step) return false;
+  if (!LifeClient(plan, plan.steps.at(step), client, life).carry_out()) return false;
+  ++life.done;
+  life.tries = 0;
+  return true;
+}
+
+std::optional<std::string> path_in_output(const std::string& output) {
+  const auto json = nlohmann::json::parse(output, nullptr, false);
+  if (!json.is_object() || !json.contains("path") || !json.at("path").is_string()) return std::nullopt;
+  return json.at("path").get<std::string>();
+}
+
+}  // namespace perdure::testing::simulation

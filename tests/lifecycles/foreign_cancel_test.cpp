@@ -1,0 +1,245 @@
+// A parent that asks for a child under an id that is taken is refused; the instance that has the id notices nothing.
+// The guide promises "It is cancelled when its future is dropped or its parent ends" of a parent's own child only. Each
+// program ends the would-be parent, or drops its future, before the refusal can reach it.
+#include "lifecycles/programs.h"
+
+namespace perdure::test {
+namespace {
+
+using ForeignCancel = InEveryWorld;
+PERDURE_IN_EVERY_WORLD(ForeignCancel);
+using SteppedForeignCancel = InEveryWorld;
+INSTANTIATE_TEST_SUITE_P(Worlds, SteppedForeignCancel, ::testing::ValuesIn(stepped_worlds()),
+                         [](const auto& kind) { return kind.param.name(); });
+
+constexpr const char* kImpostors[] = {"EndsEarly", "FailsEarly", "DropsEarly", "ContinuesEarly"};
+
+// Each asks for the child `id` and does not wait for it.
+Registry add_impostors(Registry registry) {
+  registry.add_orchestration("EndsEarly", [](OrchestrationContext ctx, std::string id) -> Orchestration<int> {
+    const auto options = child_id(id);
+    auto child = ctx.schedule_sub_orchestration<int>("Victim", options);
+    co_await ctx.schedule_timer(1s);
+    co_return 1;
+  });
+  registry.add_orchestration("FailsEarly", [](OrchestrationContext ctx, std::string id) -> Orchestration<int> {
+    const auto options = child_id(id);
+    auto child = ctx.schedule_sub_orchestration<int>("Victim", options);
+    co_await ctx.schedule_timer(1s);
+    throw OrchestrationError("enough");
+  });
+  registry.add_orchestration("DropsEarly", [](OrchestrationContext ctx, std::string id) -> Orchestration<int> {
+    {
+      const auto options = child_id(id);
+      auto child = ctx.schedule_sub_orchestration<int>("Victim", options);
+      co_await ctx.schedule_timer(1s);
+    }
+    co_await ctx.schedule_timer(1s);
+    co_return 1;
+  });
+  registry.add_orchestration("ContinuesEarly", [](OrchestrationContext ctx, std::string id) -> Orchestration<int> {
+    if (ctx.execution_id() > 1) co_return 1;
+    const auto options = child_id(id);
+    auto child = ctx.schedule_sub_orchestration<int>("Victim", options);
+    co_await ctx.schedule_timer(1s);
+    co_return ctx.continue_as_new(id);
+  });
+  return registry;
+}
+
+// Awaits the child `id`.
+Registry add_owner(Registry registry) {
+  registry.add_orchestration("Owner", [](OrchestrationContext ctx, std::string id) -> Orchestration<int> {
+    const auto options = child_id(id);
+    co_return co_await ctx.schedule_sub_orchestration<int>("Victim", options);
+  });
+  return registry;
+}
+
+// The impostors come and go on a node without the victim's code; then a node with all code works.
+void meet_impostors(World& world, const std::string& victim) {
+  auto& node = world.start_node(registry_of(add_impostors, add_owner), only_registered());
+  for (const char* impostor : kImpostors) world.client().start_orchestration(impostor, impostor, victim);
+  for (const std::string how : {"cancel", "terminate"}) world.client().start_orchestration(how, "EndsEarly", victim);
+  world.settle();
+  world.client().cancel_instance("cancel", "by hand");
+  world.client().terminate_instance("terminate", "by hand");
+  for (const char* impostor : kImpostors) EXPECT_TRUE(world.wait(impostor).ended());
+  for (const char* impostor : {"cancel", "terminate"}) EXPECT_TRUE(world.wait(impostor).ended());
+  world.stop_node(node);
+  world.start_node(registry_of(add_victims, add_impostors, add_owner), only_registered());
+  world.settle();
+}
+
+void expect_unharmed(World& world, const std::string& victim) {
+  EXPECT_EQ(outcome_of(world.client(), victim), "Running");
+  world.client().enqueue_event(victim, "go");
+  world.settle();
+  EXPECT_EQ(outcome_of(world.client(), victim), "Completed 7");
+}
+
+TEST_P(ForeignCancel, ATopLevelInstanceThatIsOnlyQueuedIsUnharmed) {
+  world.client().start_orchestration("x", "Victim");
+  meet_impostors(world, "x");
+  expect_unharmed(world, "x");
+}
+
+TEST_P(ForeignCancel, ATopLevelInstanceThatRunsIsUnharmed) {
+  world.client().start_orchestration("x", "Victim");
+  run_node(world, add_victims());
+  meet_impostors(world, "x");
+  expect_unharmed(world, "x");
+}
+
+TEST_P(ForeignCancel, AnotherParentsChildAndThatParentAreUnharmed) {
+  world.client().start_orchestration("owner", "Owner", "x");
+  run_node(world, registry_of(add_victims, add_owner));
+  meet_impostors(world, "x");
+  expect_unharmed(world, "x");
+  EXPECT_EQ(outcome_of(world.client(), "owner"), "Completed 7");
+}
+
+TEST_P(ForeignCancel, AnotherParentsChildThatIsOnlyQueuedIsUnharmed) {
+  world.client().start_orchestration("owner", "Owner", "x");
+  run_node(world, registry_of(add_owner));
+  meet_impostors(world, "x");
+  expect_unharmed(world, "x");
+  EXPECT_EQ(outcome_of(world.client(), "owner"), "Completed 7");
+}
+
+TEST_P(ForeignCancel, AChildDoesNotCancelItsOwnParent) {
+  const auto add_father = [](Registry registry) {
+    registry.add_orchestration("Father", [](OrchestrationContext ctx) -> Orchestration<int> {
+      const std::string id = ctx.instance_id();
+      const int one = co_await ctx.schedule_sub_orchestration<int>("EndsEarly", id);
+      co_await ctx.dequeue_event<void>("go");
+      co_return one;
+    });
+    return registry;
+  };
+  world.client().start_orchestration("father", "Father");
+  run_node(world, registry_of(add_father));
+  run_node(world, registry_of(add_impostors), 1s);  // the child has ended; its father has not gone on yet
+  world.start_node(registry_of(add_father, add_impostors, add_victims), only_registered());
+  world.settle();
+  EXPECT_EQ(outcome_of(world.client(), "father"), "Running");
+  world.client().enqueue_event("father", "go");
+  world.settle();
+  EXPECT_EQ(outcome_of(world.client(), "father"), "Completed 1");
+}
+
+TEST_P(ForeignCancel, ADetachedChildOfAnEarlierExecutionIsUnharmed) {
+  // Guide: a detached operation "survives the end of the orchestration, unless that is cancelled".
+  const auto add_twice = [](Registry registry) {
+    registry.add_orchestration("Twice", [](OrchestrationContext ctx) -> Orchestration<int> {
+      const auto options = child_id("x");
+      if (ctx.execution_id() == 1) {
+        ctx.schedule_sub_orchestration<int>("Victim", options).detach();
+        co_await ctx.schedule_timer(1s);
+        co_return ctx.continue_as_new();
+      }
+      {
+        auto again = ctx.schedule_sub_orchestration<int>("Victim", options);
+        co_await ctx.schedule_timer(1s);
+      }
+      co_return 1;
+    });
+    return registry;
+  };
+  for (const bool runs : {false, true}) {
+    world.client().start_orchestration("twice", "Twice", replacing());
+    if (runs) run_node(world, registry_of(add_twice, add_victims));
+    auto& without = world.start_node(registry_of(add_twice), only_registered());
+    EXPECT_EQ(world.wait("twice").result<int>(), 1);
+    world.stop_node(without);
+    auto& node = world.start_node(registry_of(add_twice, add_victims), only_registered());
+    world.settle();
+    expect_unharmed(world, "x");
+    world.stop_node(node);
+  }
+}
+
+TEST_P(ForeignCancel, ASiblingWithTheSameIdIsUnharmed) {
+  // The second asks for the id of the first, is dropped before the refusal comes, and the first goes on.
+  const auto add_siblings = [](Registry registry) {
+    registry.add_orchestration("Siblings", [](OrchestrationContext ctx) -> Orchestration<int> {
+      const auto options = child_id("x");
+      auto first = ctx.schedule_sub_orchestration<int>("Victim", options);
+      {
+        auto second = ctx.schedule_sub_orchestration<int>("Victim", options);
+        co_await ctx.schedule_timer(1s);
+      }
+      co_return co_await first;
+    });
+    return registry;
+  };
+  world.client().start_orchestration("siblings", "Siblings");
+  run_node(world, registry_of(add_siblings), 1min);
+  world.start_node(registry_of(add_siblings, add_victims), only_registered());
+  world.settle();
+  expect_unharmed(world, "x");
+  EXPECT_EQ(outcome_of(world.client(), "siblings"), "Completed 7");
+}
+
+// The start for its own id and the timer come in one batch, so that it continues before it knows of the refusal.
+TEST_P(SteppedForeignCancel, AnInstanceThatAsksForItsOwnIdDoesNotCancelItsNextExecution) {
+  const auto add_narcissus = [](Registry registry) {
+    registry.add_orchestration("Narcissus", [](OrchestrationContext ctx) -> Orchestration<int> {
+      if (ctx.execution_id() == 1) {
+        const auto options = child_id(ctx.instance_id());
+        auto child = ctx.schedule_sub_orchestration<int>("Victim", options);
+        co_await ctx.schedule_timer(1s);
+        co_return ctx.continue_as_new();
+      }
+      co_await ctx.dequeue_event<void>("go");
+      co_return 7;
+    });
+    return registry;
+  };
+  const Registry code = registry_of(add_narcissus, add_victims);
+  world.client().start_orchestration("n", "Narcissus");
+  auto& first = world.start_node(code);
+  while (world.event_kinds("n").empty()) ASSERT_TRUE(world.step());
+  world.stop_node(first);
+  world.advance(1s);
+  world.start_node(code);
+  world.settle();
+  EXPECT_EQ(world.client().get_orchestration_status("n").execution_id, 2U);
+  expect_unharmed(world, "n");
+}
+
+TEST_P(ForeignCancel, ADeletedParentsCancelDoesNotReachTheNextOwnerOfTheId) {
+  // The parent ends and tells its queued child to end; both are deleted, and another instance gets the child's id.
+  world.client().start_orchestration("p", "Owner", "x");
+  auto& node = world.start_node(registry_of(add_owner), only_registered());
+  world.settle();
+  world.client().terminate_instance("p", "by hand");
+  world.settle();
+  world.stop_node(node);
+  world.client().delete_instance("p", true);
+  EXPECT_EQ(world.client().start_orchestration("x", "Victim"), StartOutcome::kEnqueued);
+  world.start_node(registry_of(add_owner, add_victims), only_registered());
+  world.settle();
+  EXPECT_EQ(world.client().get_instance_info("x").parent, std::nullopt);
+  expect_unharmed(world, "x");
+}
+
+TEST_P(ForeignCancel, AnOldIncarnationsCancelDoesNotReachTheNewOnesChild) {
+  world.client().start_orchestration("p", "Owner", "x");
+  auto& node = world.start_node(registry_of(add_owner), only_registered());
+  world.settle();
+  world.client().terminate_instance("p", "by hand");
+  world.settle();
+  world.client().delete_instance("p", true);
+  world.client().start_orchestration("p", "Owner", "x");
+  world.settle();
+  world.stop_node(node);
+  world.start_node(registry_of(add_owner, add_victims), only_registered());
+  world.settle();
+  EXPECT_EQ(world.client().get_instance_info("x").parent, "p");
+  expect_unharmed(world, "x");
+  EXPECT_EQ(outcome_of(world.client(), "p"), "Completed 7");
+}
+
+}  // namespace
+}  // namespace perdure::test

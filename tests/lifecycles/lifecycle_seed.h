@@ -1,0 +1,60 @@
+// One seed of the random lifecycles: its clients, what they know, and what must hold at its end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <perdure/client.h>
+#include "support/dice.h"
+
+namespace perdure::test {
+
+class LifecycleSeed {
+ public:
+  // `on_call` is called after each call of a client.
+  LifecycleSeed(Client client, std::uint64_t seed, std::function<void()> on_call);
+
+  // Several clients at the same time, then the end of everything. Returns the problems.
+  std::vector<std::string> run();
+
+ private:
+  // When a start was in progress, on a clock that counts the calls of this seed.
+  struct Start {
+    std::string instance;
+    std::uint64_t began = 0;
+    std::optional<std::uint64_t> ended;  // absent: it is in progress, or nothing was started
+  };
+
+  void act(Dice& dice);
+  void call(const std::function<void()>& request);
+  void start(Dice& dice, const std::string& id, StartPolicy policy);
+  void send_letter(std::size_t number);
+  void look(const std::string& id);
+  void judge(const std::string& id, const OrchestrationStatus& status, std::uint64_t looked);
+  void judge_result(const std::string& id, const OrchestrationStatus& status, std::uint64_t looked);
+  void problem(const std::string& text);
+
+  void end_all();
+  [[nodiscard]] std::vector<std::string> members() const;
+  [[nodiscard]] bool all_ended(bool terminate);
+  void check_letters();
+  void delete_all();
+
+  Client client_;
+  std::uint64_t seed_;
+  std::string prefix_;
+  std::function<void()> on_call_;
+  std::atomic<std::uint64_t> clock_ = 0;
+  std::mutex mutex_;
+  std::map<std::string, Start> starts_;         // by generation
+  std::map<std::string, std::string> letters_;  // what instances must complete with
+  std::vector<std::string> problems_;
+};
+
+}  // namespace perdure::test

@@ -1,0 +1,43 @@
+// The published examples of FIPS 180-4 and of NIST's test vectors.
+#include "model/sha256.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace perdure::detail {
+namespace {
+
+std::string hex(const Sha256Digest& digest) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : digest) {
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 0x0FU];
+  }
+  return text;
+}
+
+TEST(Sha256, PublishedVectors) {
+  EXPECT_EQ(hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hex(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(
+      hex(sha256("abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrs"
+                 "mnopqrstnopqrstu")),
+      "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1");
+  EXPECT_EQ(hex(sha256(std::string(1'000'000, 'a'))),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_EQ(hex(sha256(std::string(1, '\xbd'))), "68325720aabd7c82f30f554b313d0570c95accbb7dc4b5aae11204c08ffe732b");
+}
+
+// The lengths at which the padding needs one block more.
+TEST(Sha256, LengthsAroundABlock) {
+  EXPECT_EQ(hex(sha256(std::string(55, '\0'))), "02779466cdec163811d078815c633f21901413081449002f24aa3e80f0b88ef7");
+  EXPECT_EQ(hex(sha256(std::string(56, '\0'))), "d4817aa5497628e7c77e6b606107042bbba3130888c5f47a375e6179be789fbb");
+  EXPECT_EQ(hex(sha256(std::string(64, '\0'))), "f5a5fd42d16a20302798ef6ed309979b43003d2320d9f0e8ea9831a92759fb4b");
+}
+
+}  // namespace
+}  // namespace perdure::detail

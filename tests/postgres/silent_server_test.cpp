@@ -1,0 +1,299 @@
+// A server that stops responding after the connection was made, or a pooler that is paused: every call ends, and so do
+// the shutdown of a runtime and the closing of a store.
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <perdure/client.h>
+#include <perdure/postgres_provider.h>
+#include <perdure/provider_admin.h>
+#include <perdure/registry.h>
+#include <perdure/runtime.h>
+#include "postgres/orders.h"
+#include "support/cutting_proxy.h"
+#include "support/eventually.h"
+#include "support/postgres_server.h"
+
+namespace perdure::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Far more than any of the bounds below, and far less than for good.
+constexpr std::chrono::seconds kHang{25};
+
+class SilentServer : public ::testing::Test {
+ protected:
+  SilentServer() {
+    options.connections = 2;
+    options.connect_timeout = Milliseconds(1'000);
+    options.answer_timeout = Milliseconds(1'000);
+    options.poll_interval = Milliseconds(200);
+    options.poll_interval_without_wake_ups = Milliseconds(20);
+  }
+
+  [[nodiscard]] std::string url() const {
+    return "postgresql://postgres@127.0.0.1:" + std::to_string(proxy.port()) + "/postgres?sslmode=disable";
+  }
+  [[nodiscard]] std::shared_ptr<Provider> connect() const { return PostgresProvider::connect(url(), options); }
+  // Empty: it connected.
+  [[nodiscard]] std::optional<ProviderError> connect_error() const {
+    try {
+      static_cast<void>(connect());
+      return std::nullopt;
+    } catch (const ProviderFailure& failure) {
+      return failure.error();
+    }
+  }
+
+  // Runs it in a thread of its own. If it hangs, the connections are cut, so that the test ends.
+  void expect_end(const std::string& what, const std::function<void()>& call) {
+    std::future<void> done = std::async(std::launch::async, call);
+    if (done.wait_for(kHang) == std::future_status::timeout) {
+      ADD_FAILURE() << what << " hangs";
+      proxy.pass_everything();
+      proxy.cut_all();
+    }
+    done.get();
+  }
+
+  PostgresServer server;
+  CuttingProxy proxy{static_cast<std::uint16_t>(server.port())};
+  PostgresOptions options;
+};
+
+TEST_F(SilentServer, OpeningFailsAtWhicheverRequestTheServerFallsSilent) {
+  connect().reset();  // makes the schema
+  std::size_t request = 1;
+  for (bool reached = true; reached; ++request) {
+    proxy.go_silent_at_request(request);
+    expect_end("opening, silent at request " + std::to_string(request), [&] {
+      const std::optional<ProviderError> error = connect_error();
+      reached = proxy.is_silent();
+      if (reached && error) {
+        EXPECT_EQ(error->kind(), ProviderErrorKind::kUnavailable) << error->to_string();
+        EXPECT_THAT(error->message(), HasSubstr("in time"));
+      }
+    });
+    proxy.pass_everything();
+    ASSERT_FALSE(HasFailure()) << "at request " << request;
+  }
+  EXPECT_GT(request, 8U) << "the proxy saw the requests";
+  EXPECT_EQ(connect_error(), std::nullopt);
+}
+
+TEST_F(SilentServer, OpeningTakesTheNextHostOfAList) {
+  proxy.go_silent();
+  expect_end("opening", [&] {
+    const std::string both = "postgresql://postgres@127.0.0.1:" + std::to_string(proxy.port()) +
+                             ",127.0.0.1:" + std::to_string(server.port()) + "/postgres?sslmode=disable";
+    options.connect_timeout = Milliseconds(500);
+    options.answer_timeout = Milliseconds(10'000);
+    const std::shared_ptr<Provider> store = PostgresProvider::connect(both, options);
+    EXPECT_TRUE(store->read_status("a").has_value());
+  });
+}
+
+TEST_F(SilentServer, MigrationFailsWhereverTheServerFallsSilent) {
+  for (const char* const part : {"pg_advisory_xact_lock", "CREATE SCHEMA", "perdure_store(version", "CREATE FUNCTION",
+                                 "UPDATE perdure_store", "COMMIT"}) {
+    proxy.go_silent_at(part);
+    expect_end("the migration at " + std::string(part), [&] {
+      const std::optional<ProviderError> error = connect_error();
+      ASSERT_TRUE(error.has_value());
+      EXPECT_EQ(error->kind(), ProviderErrorKind::kUnavailable);
+    });
+    EXPECT_TRUE(proxy.is_silent()) << part << " was never sent";
+    proxy.cut_all();
+    proxy.pass_everything();
+    EXPECT_EQ(server.execute("SELECT count(*) FROM pg_namespace WHERE nspname = 'perdure'"), "0");
+  }
+  EXPECT_EQ(connect_error(), std::nullopt);
+}
+
+InstanceChange ended() {
+  InstanceChange change;
+  change.ended = true;
+  return change;
+}
+
+NodeInfo node_called(const std::string& id) {
+  NodeInfo node;
+  node.id = id;
+  return node;
+}
+
+using Calls = std::vector<std::pair<std::string, std::function<bool()>>>;
+
+// Each says whether it succeeded.
+Calls calls_of(Provider& store) {
+  return {
+      {"enqueue_start", [&] { return store.enqueue_start(start_of("b"), StartPolicy::kFail).has_value(); }},
+      {"fetch", [&] { return store.fetch_orchestration_item().has_value(); }},
+      {"read_status", [&] { return store.read_status("a").has_value(); }},
+      {"cleanup_sessions", [&] { return store.cleanup_sessions().has_value(); }},
+      {"register_node", [&] { return store.register_node(node_called("n")).has_value(); }},
+      {"remove_node", [&] { return store.remove_node("n").has_value(); }},
+      {"list_nodes", [&] { return store.admin()->list_nodes().has_value(); }},
+      {"system_metrics", [&] { return store.admin()->system_metrics().has_value(); }},
+      {"wait_for_work",
+       [&] {
+         WorkWait wait;
+         wait.activities.emplace();
+         return store.wait_for_work(wait, store.now() + Milliseconds(10)).has_value();
+       }},
+      {"wait_for_change",
+       [&] { return store.wait_for_change("a", ended(), store.now() + Milliseconds(10)).has_value(); }},
+  };
+}
+
+TEST_F(SilentServer, CallsFailWhenItFallsSilentWhileIdle) {
+  const std::shared_ptr<Provider> store = connect();
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  for (const auto& [name, call] : calls_of(*store)) {
+    ASSERT_TRUE(eventually([&] { return store->read_status("a").has_value(); }));
+    proxy.go_silent();
+    expect_end(name, [&] { EXPECT_FALSE(call()) << name << " succeeded without a server"; });
+    proxy.pass_everything();
+  }
+  expect_end("now", [&] {
+    proxy.go_silent();
+    const Timestamp before = store->now();
+    EXPECT_GE(store->now(), before);
+  });
+  proxy.pass_everything();
+  EXPECT_TRUE(eventually([&] { return store->fetch_orchestration_item().has_value(); }));
+}
+
+TEST_F(SilentServer, ACallFailsWhenItFallsSilentDuringIt) {
+  const std::shared_ptr<Provider> store = connect();
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  const OrchestrationItem item = store->fetch_orchestration_item().value().value();
+  proxy.go_silent_at("INSERT INTO history");
+  const TurnCommit commit = first_turn_of(item, 77);
+  expect_end("the commit", [&] {
+    const ProviderResult<CommitAnswer> answer = store->ack_orchestration_item(commit);
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_EQ(answer.error().kind(), ProviderErrorKind::kUnavailable);
+    EXPECT_THAT(answer.error().message(), HasSubstr("not known whether"));
+  });
+  proxy.pass_everything();
+  EXPECT_TRUE(eventually([&] { return store->ack_orchestration_item(commit).has_value(); }));
+}
+
+TEST_F(SilentServer, NowNeverWaitsLongAndAsksRarely) {
+  options.answer_timeout = Milliseconds(600'000);
+  options.connect_timeout = Milliseconds(600'000);
+  options.time_tolerance = Milliseconds(1);
+  const std::shared_ptr<Provider> store = connect();
+  proxy.go_silent();
+  expect_end("now, 1000 times", [&] {
+    Timestamp last = store->now();
+    for (int i = 0; i < 1'000; ++i) {
+      const Timestamp now = store->now();
+      EXPECT_GE(now, last);
+      last = now;
+    }
+  });
+  // The last calls of a store may take answer_timeout; the test does not.
+  proxy.pass_everything();
+}
+
+// One announcement after the other would cost answer_timeout for each waiter.
+TEST_F(SilentServer, ManyWaitersEndTogether) {
+  const std::shared_ptr<Provider> store = connect();
+  proxy.go_silent();
+  expect_end("forty waiters", [&] {
+    std::vector<std::future<bool>> waits;
+    waits.reserve(40);
+    for (int i = 0; i < 40; ++i) {
+      waits.push_back(std::async(std::launch::async, [&, id = "w" + std::to_string(i)] {
+        return store->wait_for_change(id, ended(), store->now() + Milliseconds(10)).has_value();
+      }));
+    }
+    for (std::future<bool>& wait : waits) EXPECT_FALSE(wait.get());
+  });
+  proxy.pass_everything();
+}
+
+TEST_F(SilentServer, TheListenerNoticesAndWakesWaitersAfterwards) {
+  const std::shared_ptr<Provider> store = connect();
+  PostgresOptions direct;
+  direct.poll_interval = Milliseconds(600'000);
+  const std::shared_ptr<Provider> other = PostgresProvider::connect(server.url(), direct);
+  const auto wait = [&] {
+    WorkWait work;
+    work.orchestrations.emplace();
+    return store->wait_for_work(work, store->now() + Milliseconds(600'000));
+  };
+  expect_end("a wait without a listener", [&] {
+    std::future<ProviderResult<bool>> waiting = std::async(std::launch::async, wait);
+    EXPECT_TRUE(eventually([&] { return server.execute("SELECT count(*) FROM perdure.waiters") != "0"; }));
+    proxy.go_silent();
+    EXPECT_FALSE(waiting.get().has_value());
+  });
+  proxy.pass_everything();
+  expect_end("a wait with a listener again", [&] {
+    ASSERT_TRUE(eventually([&] { return store->read_status("a").has_value(); }));
+    std::future<ProviderResult<bool>> waiting = std::async(std::launch::async, wait);
+    ASSERT_TRUE(other->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+    const ProviderResult<bool> woken = waiting.get();
+    EXPECT_TRUE(woken.has_value() && *woken);
+  });
+}
+
+TEST_F(SilentServer, ClosingAStoreEnds) {
+  for (const bool while_listening : {true, false}) {
+    std::shared_ptr<Provider> store = connect();
+    if (while_listening) {
+      proxy.go_silent();
+    } else {
+      proxy.go_silent_at("waiters");  // the listener tells others of the commit
+      static_cast<void>(store->enqueue_start(start_of("a"), StartPolicy::kIgnore));
+    }
+    expect_end("closing", [&] { store.reset(); });
+    proxy.pass_everything();
+  }
+}
+
+Registry registry_with_a_loop() {
+  Registry registry;
+  registry.add_activity("Step", [](ActivityContext&, int number) { return number + 1; });
+  registry.add_orchestration("Loop", [](OrchestrationContext context, int steps) -> Orchestration<int> {
+    int number = 0;
+    while (number < steps) number = co_await context.schedule_activity<int>("Step", number);
+    co_return number;
+  });
+  return registry;
+}
+
+TEST_F(SilentServer, ShutdownOfARuntimeEnds) {
+  for (const bool busy : {true, false}) {
+    std::shared_ptr<Provider> store = connect();
+    auto runtime = std::make_unique<Runtime>(store, registry_with_a_loop());
+    Client client(PostgresProvider::connect(server.url()));
+    if (busy) {
+      for (int i = 0; i < 10; ++i) client.start_orchestration("loop-" + std::to_string(i), "Loop", 100'000);
+    }
+    EXPECT_TRUE(
+        eventually([&] { return !busy || server.execute("SELECT count(*) > 100 FROM perdure.history") == "t"; }));
+    proxy.go_silent();
+    expect_end(busy ? "the shutdown of a busy runtime" : "the shutdown of an idle runtime", [&] {
+      runtime.reset();
+      store.reset();
+    });
+    proxy.pass_everything();
+    for (int i = 0; busy && i < 10; ++i) client.terminate_instance("loop-" + std::to_string(i), "the test is over");
+  }
+}
+
+}  // namespace
+}  // namespace perdure::test

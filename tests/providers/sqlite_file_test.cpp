@@ -1,0 +1,161 @@
+// The name of a store may lead to another file later, or to none.
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "providers/sqlite_scene.h"
+
+namespace perdure::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The working directory of the process, for as long as it lives.
+class WorkingDirectory {
+ public:
+  explicit WorkingDirectory(const std::string& path) { fs::current_path(path); }
+  WorkingDirectory(const WorkingDirectory&) = delete;
+  WorkingDirectory& operator=(const WorkingDirectory&) = delete;
+  ~WorkingDirectory() { fs::current_path(before_); }
+
+ private:
+  fs::path before_ = fs::current_path();
+};
+
+const InstanceChange kEnded{.ended = true, .custom_status_after = {}, .key_value = {}};
+
+// Every call fails for good, with a sentence about the file.
+void expect_moved(Scene& scene) {
+  const auto expect = [](const auto& result) {
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().kind(), ProviderErrorKind::kStoreFailed) << result.error().to_string();
+    EXPECT_NE(result.error().message().find("deleted, moved or replaced"), std::string::npos)
+        << result.error().message();
+  };
+  expect(scene.store().enqueue_message(event_message("a", "e")));
+  expect(scene.store().fetch_orchestration_item());
+  expect(scene.store().read_status("a"));
+  expect(scene.admin().list_instances({}));
+  expect(scene.store().wait_for_change("a", kEnded, scene.now() + Milliseconds{3'600'000}));
+}
+
+class SqliteMovedFile : public ::testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  SqliteFile file_{folder_.file("store.db")};
+};
+
+TEST_F(SqliteMovedFile, ReadersKeepTheFileWhenTheWorkingDirectoryChanges) {
+  fs::create_directory(folder_.file("one"));
+  fs::create_directory(folder_.file("two"));
+  SqliteFile other(folder_.file("two/store.db"));
+  Scene(other).create("other");
+  const WorkingDirectory one(folder_.file("one"));
+  SqliteFile relative("store.db");
+  Scene scene(relative);
+  const WorkingDirectory two(folder_.file("two"));
+  scene.create("mine");
+  EXPECT_TRUE(take(scene.store().read_status("mine")));
+  EXPECT_FALSE(take(scene.store().read_status("other")));
+  EXPECT_FALSE(take(scene.store().wait_for_change("mine", kEnded, scene.now())));
+}
+
+TEST_F(SqliteMovedFile, ReadersKeepTheFileWhenALinkIsRepointed) {
+  SqliteFile other(folder_.file("other.db"));
+  Scene(other).create("other");
+  Scene(file_).create("mine");
+  fs::create_symlink(file_.path(), folder_.file("link.db"));
+  SqliteFile link(folder_.file("link.db"));
+  Scene scene(link);
+  fs::remove(folder_.file("link.db"));
+  fs::create_symlink(other.path(), folder_.file("link.db"));
+  EXPECT_TRUE(take(scene.store().read_status("mine")));
+  EXPECT_FALSE(take(scene.store().read_status("other")));
+}
+
+TEST_F(SqliteMovedFile, ACommitToADeletedFileFails) {
+  Scene scene(file_);
+  scene.create("a");
+  fs::remove(file_.path());
+  expect_moved(scene);
+}
+
+TEST_F(SqliteMovedFile, ACommitToAMovedFileFails) {
+  Scene scene(file_);
+  scene.create("a");
+  fs::rename(file_.path(), folder_.file("moved.db"));
+  expect_moved(scene);
+  fs::rename(folder_.file("moved.db"), file_.path());
+  expect_moved(scene);  // until it is reopened
+}
+
+TEST_F(SqliteMovedFile, ReadsOfAReplacedFileFailAndNeverShowTheOtherFile) {
+  SqliteFile other(folder_.file("other.db"));
+  Scene(other).create("other");
+  for (const bool has_reader : {false, true}) {
+    SCOPED_TRACE(has_reader ? "a reader is open" : "no reader is open");
+    SqliteFile file(folder_.file(has_reader ? "second.db" : "first.db"));
+    Scene scene(file);
+    scene.create("a");
+    EXPECT_EQ(has_reader && take(scene.store().read_status("a")), has_reader);
+    fs::copy_file(other.path(), folder_.file("copy.db"), fs::copy_options::overwrite_existing);
+    fs::rename(folder_.file("copy.db"), file.path());
+    EXPECT_FALSE(scene.store().read_status("other"));
+    expect_moved(scene);
+  }
+}
+
+TEST_F(SqliteMovedFile, AStoreThatIsPutBackWorksWhenItIsReopened) {
+  {
+    Scene scene(file_);
+    scene.create("a");
+    fs::rename(file_.path(), folder_.file("moved.db"));
+    EXPECT_FALSE(scene.store().read_status("a"));
+    fs::rename(folder_.file("moved.db"), file_.path());
+  }
+  Scene scene(file_);
+  EXPECT_TRUE(take(scene.store().read_status("a")));
+  EXPECT_EQ(integrity_of(file_.path()), "ok");
+}
+
+TEST_F(SqliteMovedFile, WaitersEndWhenTheFileIsDeleted) {
+  Scene scene(file_);
+  scene.create("a");
+  const Timestamp far = scene.now() + Milliseconds{3'600'000};
+  auto worker = std::async(std::launch::async, [&] {
+    return scene.store().wait_for_work({.orchestrations = OrchestrationFetch{}, .activities = {}}, far);
+  });
+  auto client = std::async(std::launch::async, [&] { return scene.store().wait_for_change("a", kEnded, far); });
+  fs::remove(file_.path());
+  EXPECT_FALSE(worker.get());
+  EXPECT_FALSE(client.get());
+}
+
+// The application may use SQLite as well.
+TEST(SqliteSharedCache, ASharedCacheOfTheApplicationFailsNoCall) {
+  const TemporaryFolder folder;
+  SqliteFile file(folder.file("store.db"));
+  sqlite3_enable_shared_cache(1);
+  {
+    Scene scene(file);
+    auto writer = std::async(std::launch::async, [&] {
+      int failed = 0;
+      for (int number = 0; number < 200; ++number) {
+        failed += scene.store().enqueue_message(event_message("a", "e")) ? 0 : 1;
+      }
+      return failed;
+    });
+    int failed = 0;
+    for (int number = 0; number < 200; ++number) failed += scene.admin().queue_depths() ? 0 : 1;
+    EXPECT_EQ(failed + writer.get(), 0);
+  }
+  sqlite3_enable_shared_cache(0);
+}
+
+}  // namespace
+}  // namespace perdure::testing

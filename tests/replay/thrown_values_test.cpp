@@ -1,0 +1,176 @@
+// Errors of user code as the history stores them, and values that the code forgot to return.
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/harness.h"
+
+namespace perdure::test {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using Ctx = OrchestrationContext;
+
+std::string error_text(const TurnOutcome& outcome) {
+  return outcome.error ? describe(*outcome.error) : "no error";
+}
+
+// ---- texts of errors -----------------------------------------------------------------------------------------------
+
+TEST(ErrorTexts, BytesThatAreNotUtf8AreReplaced) {
+  Harness harness([](Ctx) -> Orchestration<int> {
+    throw std::runtime_error("caf\xE9 \xFF!");
+    co_return 1;
+  });
+  EXPECT_EQ(error_text(harness.start()), "caf\xEF\xBF\xBD \xEF\xBF\xBD! (bytes that are not UTF-8 were replaced)");
+  EXPECT_EQ(harness.replay_failure(), std::nullopt);
+}
+
+TEST(ErrorTexts, LongTextsAreCutAtTheLimitOfPayloads) {
+  Harness harness([](Ctx) -> Orchestration<int> {
+    throw std::runtime_error(std::string(std::size_t{20} << 20U, 'x'));
+    co_return 1;
+  });
+  const std::string text = error_text(harness.start());
+  EXPECT_THAT(text.substr(text.size() - 40), EndsWith(" (cut at max_payload_bytes)"));
+  EXPECT_LT(text.size(), harness.limits.max_payload_bytes + 64);
+  EXPECT_EQ(harness.replay_failure(), std::nullopt);
+}
+
+TEST(ErrorTexts, CutDoesNotDivideACodePoint) {
+  Harness harness([](Ctx) -> Orchestration<int> {
+    throw std::runtime_error("ab\xC3\xA9");
+    co_return 1;
+  });
+  harness.limits.max_payload_bytes = 3;
+  EXPECT_EQ(error_text(harness.start()), "ab (cut at max_payload_bytes)");
+}
+
+TEST(ErrorTexts, UndecodableInputNamesItsBytesInUtf8) {
+  Harness harness([](Ctx, std::string) -> Orchestration<int> { co_return 1; });
+  EXPECT_THAT(error_text(harness.start("\xFF")), HasSubstr("the input of orchestration 'Test' cannot be used"));
+}
+
+// ---- values that are missing ---------------------------------------------------------------------------------------
+
+#if defined(__GNUC__) && !defined(__clang__)  // the end of such a coroutine is undefined elsewhere
+Orchestration<int> forgets_to_return(Ctx ctx) {
+  co_await ctx.schedule_activity<void>("A");
+}
+Task<int> forgets_its_value(Ctx ctx) {
+  co_await ctx.schedule_activity<void>("A");
+}
+
+TEST(MissingValues, OrchestrationWithoutCoReturnFails) {
+  Harness harness(forgets_to_return);
+  harness.start();
+  EXPECT_THAT(error_text(harness.turn({completed(2)})),
+              HasSubstr("the orchestration ended without an output; co_return"));
+}
+
+TEST(MissingValues, TaskWithoutCoReturnFails) {
+  Harness harness([](Ctx ctx) -> Orchestration<int> { co_return co_await forgets_its_value(ctx); });
+  harness.start();
+  EXPECT_THAT(error_text(harness.turn({completed(2)})), HasSubstr("a perdure::Task ended without a value; co_return"));
+}
+#endif
+
+TEST(MissingValues, ContinueAsNewNeedsNoOutput) {
+  Harness harness([](Ctx ctx) -> Orchestration<int> { co_return ctx.continue_as_new(); });
+  EXPECT_EQ(harness.start().status, ExecutionStatus::kContinuedAsNew);
+}
+
+TEST(MissingValues, FutureThatWasMovedFromHasNoScheduleId) {
+  Harness harness([](Ctx ctx) -> Orchestration<int> {
+    auto future = ctx.schedule_activity<int>("A");
+    auto other = std::move(future);
+    EXPECT_EQ(other.schedule_id(), 2U);
+    (void)future.schedule_id();  // NOLINT(bugprone-use-after-move)
+    co_return 1;
+  });
+  EXPECT_THAT(error_text(harness.start()), HasSubstr("moved from"));
+}
+
+// ---- a join that was awaited ---------------------------------------------------------------------------------------
+
+TEST(AwaitedJoins, AsResultOfAnAwaitedJoinIsMisuse) {
+  Harness harness([](Ctx ctx) -> Orchestration<int> {
+    auto all = join{ctx.schedule_activity<int>("A"), ctx.schedule_activity<int>("B")};
+    co_await all;
+    auto again = co_await std::move(all).as_result();
+    co_return *std::get<0>(again);
+  });
+  harness.start();
+  EXPECT_THAT(error_text(harness.turn({completed(2, "1"), completed(3, "2")})),
+              HasSubstr("a join or select was moved after it had been awaited"));
+}
+
+TEST(AwaitedJoins, AsResultOfAnAwaitedJoinOfManyIsMisuse) {
+  Harness harness([](Ctx ctx) -> Orchestration<int> {
+    std::vector<Future<int>> futures;
+    futures.push_back(ctx.schedule_activity<int>("A"));
+    auto all = ctx.join(std::move(futures));
+    co_await all;
+    auto again = co_await std::move(all).as_result();
+    co_return *again.front();
+  });
+  harness.start();
+  EXPECT_THAT(error_text(harness.turn({completed(2, "1")})), HasSubstr("after it had been awaited"));
+}
+
+// ---- functions of other kinds --------------------------------------------------------------------------------------
+
+struct Offset {
+  int by = 0;
+  Orchestration<int> added(Ctx ctx, int input) const {
+    co_await ctx.schedule_activity<void>("A");
+    co_return input + by;
+  }
+};
+Orchestration<int> sum_of(int bound, Ctx ctx, int input) noexcept {
+  co_await ctx.schedule_activity<void>("A");
+  co_return bound + input;
+}
+
+TEST(RegisteredFunctions, BoundAndMoveOnlyFunctionsRun) {
+  const auto output = [](Harness harness) {
+    harness.start("5");
+    return harness.turn({completed(2)}).output;
+  };
+  const Offset offset{2};
+  EXPECT_EQ(output(Harness(std::bind_front(&Offset::added, &offset))), "7");
+  EXPECT_EQ(output(Harness(std::bind_front(sum_of, 3))), "8");
+  auto owned = std::make_unique<int>(4);
+  EXPECT_EQ(output(Harness([owned = std::move(owned)](Ctx ctx, int input) -> Orchestration<int> {
+              co_await ctx.schedule_activity<void>("A");
+              co_return input + *owned;
+            })),
+            "9");
+}
+
+// ---- memory --------------------------------------------------------------------------------------------------------
+
+TEST(MemoryOfInstances, GivenValuesCountWithTheirEncodedSize) {
+  const std::string megabyte = "\"" + std::string(std::size_t{1} << 20U, 'x') + "\"";
+  Harness harness([](Ctx ctx, std::string) -> Orchestration<int> {
+    const std::string result = co_await ctx.schedule_activity<std::string>("A");
+    const std::string event = co_await ctx.schedule_wait<std::string>("E");
+    const std::string message = co_await ctx.dequeue_event<std::string>("Q");
+    co_await ctx.schedule_wait<void>("end");
+    co_return 1;
+  });
+  harness.start(megabyte);
+  EXPECT_GE(harness.kept().memory_bytes(), megabyte.size());
+  harness.turn({completed(2, megabyte)});
+  EXPECT_GE(harness.kept().memory_bytes(), 2 * megabyte.size());
+  harness.turn({raised("E", megabyte)});
+  EXPECT_GE(harness.kept().memory_bytes(), 3 * megabyte.size());
+  harness.turn({queued("Q", megabyte)});
+  EXPECT_GE(harness.kept().memory_bytes(), 4 * megabyte.size());
+  EXPECT_GE(harness.rebuild()->memory_bytes(), 4 * megabyte.size());
+}
+
+}  // namespace
+}  // namespace perdure::test

@@ -1,0 +1,353 @@
+// The orchestration dispatcher and a failing store: the cause of a failure, repeated calls, and counted attempts.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <perdure/engine_metrics.h>
+#include "runtime/orchestration_dispatch.h"
+
+namespace perdure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+
+class StoreFailures : public DispatchOrchestrations {
+ protected:
+  using Await = orchestration::Await;
+  using Commit = orchestration::Commit;
+  using Fetch = orchestration::Fetch;
+  using GiveBack = orchestration::GiveBack;
+  using ReadHistory = orchestration::ReadHistory;
+  using Renew = orchestration::Renew;
+  using RunTurn = orchestration::RunTurn;
+
+  StoreFailures() {
+    options.logger = Logger(log);
+    options.metrics = Metrics(metrics);
+  }
+  // The decision of a turn that could be repeated.
+  TurnCommit run_turn() {
+    auto [id, body] = take<RunTurn>();
+    TurnCommit commit;
+    commit.token = body.task.item.token;
+    commit.commit_id = body.task.commit_id;
+    TurnDecision decision{.action = commit, .kept = {}, .report = TurnReport()};
+    decision.messages = std::move(body.task.item.messages);
+    answer(id, std::move(decision));
+    return commit;
+  }
+  void renew(ProviderResult<Timestamp> outcome) {
+    auto [id, body] = take<Renew>();
+    answer(id, std::vector<ProviderResult<Timestamp>>(body.tokens.size(), outcome));
+  }
+  void pass_to_next() { now = std::max(dispatcher().wake_at(), now); }
+  [[nodiscard]] double available() const { return metrics->gauge_value(metric::kStoreAvailable.name).value(); }
+
+  std::shared_ptr<CapturingLogSink> log = std::make_shared<CapturingLogSink>();
+  std::shared_ptr<CapturingMetrics> metrics = std::make_shared<CapturingMetrics>();
+};
+
+// ---- Commits -------------------------------------------------------------------------------------------------------
+
+TEST_F(StoreFailures, ACommitIsRepeatedUnderItsIdForAsLongAsItsLockIsRenewed) {
+  for (const ProviderErrorKind kind : {ProviderErrorKind::kBusy, ProviderErrorKind::kDiskFull,
+                                       ProviderErrorKind::kStoreFailed, ProviderErrorKind::kCorruptData}) {
+    fetch(item("i"));
+    const TurnCommit wanted = run({}, 1);
+    std::vector<std::int64_t> rests;
+    const Timestamp begin = now;
+    while (now < begin + 5min) {
+      if (count<Renew>() > 0) renew(now + 5s);
+      if (count<Commit>() > 0) {
+        auto [id, body] = take<Commit>();
+        ASSERT_EQ(body.commits->size(), 1U);
+        EXPECT_EQ(body.commits->front().commit_id, wanted.commit_id);
+        EXPECT_EQ(body.commits->front().token, wanted.token);
+        const Timestamp failed_at = now;
+        answer(id, std::vector<ProviderResult<CommitAnswer>>{error(kind)});
+        ASSERT_EQ(count<Commit>() + count<GiveBack>(), 0U);
+        rests.push_back((dispatcher().wake_at() - failed_at).count());
+      }
+      while (count<Fetch>() > 0) fetch();
+      pass_to_next();
+    }
+    EXPECT_THAT(std::vector<std::int64_t>(rests.begin(), rests.begin() + 5), ElementsAre(10, 20, 40, 80, 160));
+    while (count<Commit>() == 0) {
+      while (count<Renew>() > 0) renew(now + 5s);
+      while (count<Fetch>() > 0) fetch();
+      pass_to_next();
+    }
+    commit();
+    EXPECT_EQ(count<GiveBack>(), 0U);
+    while (count<Await>() > 0) answer(take<Await>().first, ProviderResult<bool>(true));
+  }
+}
+
+TEST_F(StoreFailures, AnAttemptWhoseLockEndedMeanwhileIsTakenBack) {
+  fetch(item("i"));
+  const TurnCommit wanted = run({}, 1);
+  commit(error(ProviderErrorKind::kStoreFailed));
+  now += 1min;
+  while (count<Renew>() > 0) renew(error(ProviderErrorKind::kStoreFailed));
+  commit(error(ProviderErrorKind::kLockLost));
+  EXPECT_THAT(give_back(), ElementsAre(Abandon{.token = wanted.token, .delay = 0ms, .ignore_attempt = true}));
+}
+
+// A commit that has not failed yet comes first: the others may have failed because of their own data.
+TEST_F(StoreFailures, AfterAFailureOneCommitIsAProbeAndTheOthersFollow) {
+  options.orchestration_concurrency = 5;
+  fetch(item("a"), item("b"), item("c"), item("d"), item("e"));
+  run();
+  const RequestId first = take<Commit>().first;
+  for (int i = 0; i < 4; ++i) run();
+  const auto tokens_of = [](const Commit& body) {
+    std::vector<std::string> tokens;
+    for (const TurnCommit& each : *body.commits) tokens.push_back(each.token.value);
+    return tokens;
+  };
+  answer(first, std::vector<ProviderResult<CommitAnswer>>{error(ProviderErrorKind::kStoreFailed)});
+  EXPECT_EQ(count<Commit>(), 0U);
+  now += 10ms;
+  auto [probe, body] = take<Commit>();
+  EXPECT_THAT(tokens_of(body), ElementsAre("token of b"));
+  answer(probe, std::vector<ProviderResult<CommitAnswer>>{error(ProviderErrorKind::kStoreFailed)});
+  EXPECT_EQ(count<Commit>(), 0U);
+  now += 20ms;
+  const std::vector<std::vector<std::string>> then = {
+      {"token of c"}, {"token of a"}, {"token of b"}, {"token of d", "token of e"}};
+  for (const auto& tokens : then) {
+    auto [id, sent] = take<Commit>();
+    EXPECT_EQ(tokens_of(sent), tokens);
+    answer(id, std::vector<ProviderResult<CommitAnswer>>(tokens.size(), CommitAnswer()));
+  }
+}
+
+// ---- Abandoning ----------------------------------------------------------------------------------------------------
+
+TEST_F(StoreFailures, ARefusedAbandonIsRepeatedUntilTheStoreTakesIt) {
+  fetch(item("i"));
+  auto [id, body] = take<RunTurn>();
+  const Abandon decided{.token = body.task.item.token, .delay = 4s, .ignore_attempt = true};
+  answer(id, TurnDecision{.action = decided, .kept = {}, .report = {}});
+  for (int i = 0; i < 20; ++i) {
+    while (count<GiveBack>() == 0) {
+      while (count<Renew>() > 0) renew(error(ProviderErrorKind::kStoreFailed));
+      while (count<Fetch>() > 0) fetch();
+      pass_to_next();
+    }
+    auto [given, abandons] = take<GiveBack>();
+    EXPECT_THAT(abandons.abandons, ElementsAre(decided)) << "as the turn decided";
+    answer(given, std::vector<ProviderResult<void>>{error(ProviderErrorKind::kStoreFailed)});
+    EXPECT_FALSE(dispatcher().resting());
+  }
+  while (count<GiveBack>() == 0) pass_to_next();
+  EXPECT_THAT(give_back(), ElementsAre(decided));
+  while (count<Fetch>() > 0) fetch();
+  EXPECT_TRUE(dispatcher().resting());
+}
+
+TEST_F(StoreFailures, ARefusedAbandonEndsWhenItsTokenIsSuperseded) {
+  fetch(item("i"));
+  auto [id, body] = take<RunTurn>();
+  answer(id, TurnDecision{.action = Abandon{.token = body.task.item.token}, .kept = {}, .report = {}});
+  answer(take<GiveBack>().first, std::vector<ProviderResult<void>>{error(ProviderErrorKind::kUnavailable)});
+  now += 10ms;
+  answer(take<GiveBack>().first, std::vector<ProviderResult<void>>{error(ProviderErrorKind::kLockLost)});
+  while (count<Fetch>() > 0) fetch();
+  EXPECT_TRUE(dispatcher().resting());
+}
+
+// ---- Fetching ------------------------------------------------------------------------------------------------------
+
+TEST_F(StoreFailures, OneInstanceIsFetchedAtATimeWithGrowingBackoff) {
+  fetch(item("i"));
+  answer(take<Await>().first, ProviderResult<bool>(true));
+  run();
+  const RequestId fetching = take<Fetch>().first;
+  commit(error(ProviderErrorKind::kStoreFailed));
+  answer(fetching, ProviderResult<OrchestrationBatch>(OrchestrationBatch{.now = now, .items = {item("j")}}));
+  run();
+  std::vector<std::int64_t> rests;
+  Timestamp fetched_at = now;
+  for (int probe = 0; probe < 6; ++probe) {
+    while (count<Fetch>() == 0) {
+      if (count<Renew>() > 0) renew(now + 5s);
+      while (count<RunTurn>() > 0) run();
+      if (count<Commit>() > 0) commit(error(ProviderErrorKind::kStoreFailed));
+      if (count<Await>() > 0) answer(take<Await>().first, ProviderResult<bool>(true));
+      if (count<Fetch>() == 0) pass_to_next();
+    }
+    rests.push_back((now - fetched_at).count());
+    fetched_at = now;
+    auto [id, body] = take<Fetch>();
+    EXPECT_EQ(body.fetch.limit, 1U);
+    answer(id, ProviderResult<OrchestrationBatch>(
+                   OrchestrationBatch{.now = now, .items = {item("probe " + std::to_string(probe))}}));
+  }
+  EXPECT_TRUE(std::is_sorted(rests.begin(), rests.end())) << ::testing::PrintToString(rests);
+  EXPECT_GE(rests.back(), 3'000);
+}
+
+TEST_F(StoreFailures, NothingIsFetchedWhileALockThatEndedCouldNotBeGivenBack) {
+  fetch(item("i"));
+  answer(take<Await>().first, ProviderResult<bool>(true));
+  const RequestId fetching = take<Fetch>().first;
+  run();
+  commit(error(ProviderErrorKind::kStoreFailed));
+  answer(fetching, ProviderResult<OrchestrationBatch>(OrchestrationBatch{.now = now, .items = {}}));
+  while (now < kStart + 5min) {
+    if (count<Renew>() > 0) renew(error(ProviderErrorKind::kStoreFailed));
+    if (count<Commit>() > 0) commit(error(ProviderErrorKind::kStoreFailed));
+    if (count<Await>() > 0) answer(take<Await>().first, ProviderResult<bool>(true));
+    if (count<Fetch>() > 0) {
+      EXPECT_LT(now, kStart + 5s) << "it would count an attempt that no call takes back";
+      fetch();
+    }
+    pass_to_next();
+  }
+}
+
+// ---- The instance's own fault --------------------------------------------------------------------------------------
+
+TEST_F(StoreFailures, ADataErrorOfACommitSentAloneCounts) {
+  fetch(item("i"));
+  const TurnCommit wanted = run_turn();
+  commit(error(ProviderErrorKind::kInvalidArgument));
+  EXPECT_THAT(give_back(), ElementsAre(Abandon{.token = wanted.token, .delay = 50ms, .ignore_attempt = false}));
+  EXPECT_EQ(available(), 1.0);
+}
+
+TEST_F(StoreFailures, TheLastAttemptWithADataErrorEndsAsPoisonUnderTheSameLock) {
+  OrchestrationItem last = item("i", 3, 10);
+  last.messages.resize(2);
+  fetch(last);
+  answer(take<ReadHistory>().first, ProviderResult<StoredHistory>(StoredHistory()));
+  const TurnCommit refused = run_turn();
+  commit(error(ProviderErrorKind::kInvalidArgument));
+  EXPECT_EQ(count<GiveBack>(), 0U);
+  const auto [id, body] = take<ReadHistory>();
+  EXPECT_EQ(body.after, 0U);
+  answer(id, ProviderResult<StoredHistory>(StoredHistory()));
+  const auto [turn, request] = take<RunTurn>();
+  EXPECT_EQ(request.task.refusal, "invalid argument: no luck");
+  EXPECT_EQ(request.task.item.token, refused.token);
+  EXPECT_EQ(request.task.item.messages.size(), 2U);
+  EXPECT_NE(request.task.commit_id, refused.commit_id);
+}
+
+TEST_F(StoreFailures, ACommitThatFailsAloneAgainAndAgainWhileOthersSucceedEndsAsPoison) {
+  options.orchestration_concurrency = 1;
+  fetch(item("bad"));
+  run_turn();
+  for (std::uint32_t failure = 1; failure < options.max_attempts; ++failure) {
+    while (count<Commit>() == 0) pass_to_next();
+    commit(error(ProviderErrorKind::kStoreFailed));
+    EXPECT_EQ(available(), 0.0);
+    ASSERT_EQ(count<RunTurn>(), 0U) << failure;
+    // Another one, whose commit succeeds.
+    while (count<Fetch>() == 0) {
+      if (count<Renew>() > 0) renew(now + 5s);
+      if (count<Await>() > 0) answer(take<Await>().first, ProviderResult<bool>(true));
+      if (count<Commit>() > 0) commit(error(ProviderErrorKind::kStoreFailed));
+      if (count<Fetch>() == 0) pass_to_next();
+    }
+    fetch(item("good " + std::to_string(failure)));
+    run();
+    for (bool stored = false; !stored;) {
+      while (count<Commit>() == 0) {
+        if (count<Renew>() > 0) renew(now + 5s);
+        pass_to_next();
+      }
+      auto [id, body] = take<Commit>();
+      ASSERT_EQ(body.commits->size(), 1U);
+      stored = body.commits->front().token.value != "token of bad";
+      answer(id, std::vector<ProviderResult<CommitAnswer>>{
+                     stored ? ProviderResult<CommitAnswer>(CommitAnswer())
+                            : ProviderResult<CommitAnswer>(error(ProviderErrorKind::kStoreFailed))});
+    }
+    EXPECT_EQ(available(), 1.0);
+  }
+  while (count<Commit>() == 0) {
+    if (count<Renew>() > 0) renew(now + 5s);
+    if (count<Fetch>() > 0) fetch();
+    pass_to_next();
+  }
+  commit(error(ProviderErrorKind::kStoreFailed));
+  EXPECT_EQ(take<RunTurn>().second.task.refusal, "store failed: no luck");
+}
+
+TEST_F(StoreFailures, AHistoryThatNobodyCanReadEndsAsPoison) {
+  options.max_attempts = 3;
+  fetch(item("broken", 3), item("a"), item("b"), item("c"));
+  for (int failure = 1; failure <= 3; ++failure) {
+    while (count<ReadHistory>() == 0) pass_to_next();
+    answer(take<ReadHistory>().first, ProviderResult<StoredHistory>(error(ProviderErrorKind::kCorruptData)));
+    if (failure == 3) break;
+    run();
+    while (count<Commit>() == 0) pass_to_next();
+    commit();
+  }
+  run();
+  auto [id, body] = take<RunTurn>();
+  EXPECT_EQ(body.task.item.instance, "broken");
+  EXPECT_EQ(body.task.history.error, "corrupt data: no luck");
+  EXPECT_EQ(body.task.refusal, "corrupt data: no luck");
+}
+
+// ---- Health --------------------------------------------------------------------------------------------------------
+
+TEST_F(StoreFailures, HealthSaysSinceWhenAndWhy) {
+  auto health = std::make_shared<StoreHealth>("node", options);
+  EXPECT_EQ(health->report(), RuntimeHealth());
+  health->failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kDiskFull), now);
+  health->failed(StoreCall::kFetchActivities, error(ProviderErrorKind::kStoreFailed), now + 1s);
+  RuntimeHealth report = health->report();
+  EXPECT_FALSE(report.store_available);
+  EXPECT_EQ(report.since, now);
+  EXPECT_EQ(report.last_error, error(ProviderErrorKind::kStoreFailed));
+  health->succeeded(StoreCall::kStoreTurns, now + 2s);
+  EXPECT_FALSE(health->is_available()) << "activities cannot be fetched yet";
+  health->succeeded(StoreCall::kFetchActivities, now + 3s);
+  report = health->report();
+  EXPECT_TRUE(report.store_available);
+  EXPECT_EQ(report.since, now + 3s);
+  EXPECT_EQ(report.last_error, error(ProviderErrorKind::kStoreFailed));
+  EXPECT_EQ(log->count(LogLevel::kError), 1U);
+  EXPECT_EQ(log->count(LogLevel::kInfo), 1U);
+}
+
+// Fetches may succeed all the while, for example if another program has locked the table of the histories.
+TEST_F(StoreFailures, AStoreIsUnavailableIfCallsOfOneKindAreBusyInARow) {
+  StoreHealth health("node", options);
+  for (int i = 0; i < 4; ++i) health.failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kBusy), now);
+  EXPECT_TRUE(health.is_available());
+  health.succeeded(StoreCall::kStoreTurns, now);
+  for (int i = 0; i < 4; ++i) health.failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kBusy), now);
+  EXPECT_TRUE(health.is_available());
+  health.succeeded(StoreCall::kFetchInstances, now);
+  health.failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kBusy), now);
+  EXPECT_FALSE(health.is_available());
+}
+
+TEST_F(StoreFailures, WithNothingToStoreAFetchTellsThatTheStoreWorks) {
+  fetch(item("i"));
+  run();
+  commit(error(ProviderErrorKind::kStoreFailed));
+  now += 10ms;
+  commit(error(ProviderErrorKind::kLockLost));
+  give_back();
+  EXPECT_EQ(available(), 0.0);
+  while (count<Fetch>() == 0) {
+    if (count<Await>() > 0) answer(take<Await>().first, ProviderResult<bool>(true));
+    if (count<Fetch>() == 0) pass_to_next();
+  }
+  fetch();
+  EXPECT_EQ(available(), 1.0);
+}
+
+}  // namespace
+}  // namespace perdure::test
