@@ -101,10 +101,13 @@ struct InstanceStats {
   bool operator==(const InstanceStats&) const = default;
 };
 
-// What a waiting node could fetch. Both absent: only the deadline, the stop or wake_waiters() ends the wait.
+// What a node waits for. If it waits for nothing, only the deadline, the stop or wake_waiters() ends the wait.
 struct WorkWait {
   std::optional<OrchestrationFetch> orchestrations;
   std::optional<WorkFetch> activities;
+  // Tokens of activities that the node runs. The wait also ends when a token is no longer valid: its activity was
+  // cancelled or deleted, or another worker has it. A store that ignores them lets the node find out by a renewal.
+  std::vector<LockToken> held = {};
   // Requested, it ends this wait, even one that has not begun yet. Whoever requests it calls wake_waiters() then, so a
   // store looks at it before it sleeps and after it was woken.
   std::stop_token stop = {};
@@ -210,8 +213,8 @@ class Provider {
   // A deadline is a store time. The call turns it into a duration when it begins, and measures that by steady(): a
   // clock that is set during the wait makes it neither longer nor shorter.
 
-  // True as soon as a fetch with these options would find something; false at the deadline, after wake_waiters(), or
-  // when it is to stop.
+  // True as soon as a fetch with these options would find something, or a held activity is lost; false at the deadline,
+  // after wake_waiters(), or when it is to stop.
   [[nodiscard]] virtual ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) = 0;
   // True as soon as the change is there. An unknown instance may still come: it is waited for.
   [[nodiscard]] virtual ProviderResult<bool> wait_for_change(const std::string& instance, const InstanceChange& change,

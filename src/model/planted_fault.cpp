@@ -66,6 +66,8 @@ constexpr auto kFaults = std::to_array<PlantedFaultInfo>({
      "a cached execution is used without what others have committed since"},
     {kFailedCommitKept, "failed-commit-kept", "the execution stays in the cache although its turn was not committed"},
     {kStopNeverSent, "stop-never-sent", "a running activity is not told that nobody wants its outcome"},
+    {kHeldActivitiesNotWatched, "held-activities-not-watched",
+     "a node learns only from its next renewal that an activity it runs was cancelled"},
     {kDrainCountsAttempts, "drain-counts-attempts",
      "what a node gives back because it shuts down counts as an attempt"},
     {kAckForgottenAfterError, "ack-forgotten-after-error", "an outcome that the store could not take is forgotten"},

@@ -62,6 +62,7 @@ enum class PlantedFault : std::uint8_t {
   kStaleExecutionUsed,
   kFailedCommitKept,
   kStopNeverSent,
+  kHeldActivitiesNotWatched,
   kDrainCountsAttempts,
   kAckForgottenAfterError,
   kFirstStatusOfTurnWins,

@@ -31,6 +31,8 @@ class Lease {
   void renew_failed(Timestamp now) noexcept {
     renew_at_ = now < until_ ? now + std::max(timeout_ / 16, Milliseconds(1)) : Timestamp::max();
   }
+  // Whether the store still has it is in doubt.
+  void renew_by(Timestamp time) noexcept { renew_at_ = std::min(renew_at_, time); }
   void lose() noexcept { lost_ = true; }
   // The clock was set forward by this much. A lock lasts for a duration, so its end moves along. The lock is renewed at
   // once, which shows whether the store still has it.

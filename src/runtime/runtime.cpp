@@ -40,7 +40,8 @@ using WorkerThreads = DispatcherThreads<WorkerDispatcher, worker::Request, worke
 
 // Beside the turns: one thread that waits for work, one that commits, one that renews locks.
 constexpr std::size_t kThreadsBesideTurns = 3;
-constexpr std::size_t kWorkerThreads = 3;
+// One that waits for work, one that watches running activities, one that acknowledges, one that renews locks.
+constexpr std::size_t kWorkerThreads = 4;
 
 std::chrono::steady_clock::time_point after(Milliseconds time) {
   constexpr Milliseconds kLongest = std::chrono::hours(24 * 365);  // the clock must not wrap

@@ -60,7 +60,8 @@ WorkerDispatcher::WorkerDispatcher(const RuntimeOptions& options, const Capabili
       keeps_sessions_(!options.worker_node_id.empty()),
       logger_(options.logger.with_target(log_target::kWorkerDispatcher)),
       metrics_(options.metrics),
-      search_(store.wake_ups, options.min_poll_interval) {
+      search_(store.wake_ups, options.min_poll_interval),
+      watch_(store.wake_ups) {
   if (!metrics_.enabled()) gauges_at_ = Timestamp::max();
   if (keeps_sessions_) sessions_at_ = Timestamp::min();  // those that the process before this one has left
   publish_places();
@@ -92,11 +93,12 @@ std::optional<worker::Request> WorkerDispatcher::wanted(Timestamp now) {
   if (auto request = acknowledge(now)) return request;
   if (auto request = give_back()) return request;
   if (auto request = upkeep(now)) return request;
+  if (auto request = watch(now)) return request;
   return look_for_work(now);
 }
 
 Timestamp WorkerDispatcher::wake_at() const noexcept {
-  Timestamp at = std::min(check_at_, search_.wake_at(room(), suspect_runs_.empty()));
+  Timestamp at = std::min({check_at_, search_.wake_at(room(), suspect_runs_.empty()), watch_.wake_at()});
   if (!to_ack_again_.empty()) at = std::min(at, to_ack_again_.begin()->first);
   if (!to_give_back_again_.empty()) at = std::min(at, to_give_back_again_.begin()->first);
   if (!acking_ && (!to_ack_.empty() || !to_ack_alone_.empty())) at = std::min(at, gate_.opens_at());
@@ -336,6 +338,8 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
     fetched(std::get<ProviderResult<WorkBatch>>(std::move(answer)), now);
   } else if (is_request_for<worker::Await>(request.kind)) {
     awaited(std::get<ProviderResult<bool>>(answer), now);
+  } else if (is_request_for<worker::Watch>(request.kind)) {
+    watched(request, std::get<ProviderResult<bool>>(answer), now);
   } else if (is_request_for<worker::Ack>(request.kind)) {
     acknowledged(request, std::get<std::vector<ProviderResult<void>>>(answer), now);
   } else if (is_request_for<worker::GiveBack>(request.kind)) {

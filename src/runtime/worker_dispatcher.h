@@ -36,6 +36,7 @@
 
 #include <perdure/runtime_options.h>
 #include "runtime/bounded_label.h"
+#include "runtime/held_watch.h"
 #include "runtime/lease.h"
 #include "runtime/local_work.h"
 #include "runtime/store_gate.h"
@@ -91,9 +92,7 @@ class WorkerDispatcher {
   // Nothing is locked and nothing is under way.
   [[nodiscard]] bool idle() const noexcept { return runs_.empty() && outstanding_.empty() && !gives_up_sessions(); }
   // The same, but for a wait for work.
-  [[nodiscard]] bool resting() const noexcept {
-    return runs_.empty() && outstanding_.size() == (search_.awaiting() ? 1U : 0U);
-  }
+  [[nodiscard]] bool resting() const noexcept { return runs_.empty() && only_waits(); }
   // Nothing is left to be told to the store or to an activity; functions may still run.
   [[nodiscard]] bool all_told() const noexcept;
   // Activities whose function has not returned, by name.
@@ -129,6 +128,7 @@ class WorkerDispatcher {
     Payload progress;                               // of its latest heartbeat, or of the attempt before
     bool progressed = false;                        // the store does not have it
     bool beating = false;                           // a heartbeat call is in progress
+    bool watched = false;                           // the store is asked to report its loss
     Timestamp beat_at{};                            // no heartbeat call before this time
   };
   struct Outstanding {
@@ -148,7 +148,13 @@ class WorkerDispatcher {
   [[nodiscard]] std::optional<worker::Request> start();
   [[nodiscard]] std::optional<worker::Request> upkeep(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> keep_sessions(Timestamp now);
+  [[nodiscard]] std::optional<worker::Request> watch(Timestamp now);
+  [[nodiscard]] bool must_watch_more(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> look_for_work(Timestamp now);
+  // Nothing is asked of the store but to wait.
+  [[nodiscard]] bool only_waits() const noexcept {
+    return outstanding_.size() == (search_.awaiting() ? 1U : 0U) + (watch_.is_watching() ? 1U : 0U);
+  }
   [[nodiscard]] WorkFetch fetch_options(std::size_t limit) const;
   // Places that are free, and those of them that nobody has reserved.
   [[nodiscard]] std::size_t free_places() const noexcept;
@@ -159,6 +165,7 @@ class WorkerDispatcher {
 
   void fetched(ProviderResult<WorkBatch> batch, Timestamp now);
   void awaited(const ProviderResult<bool>& found, Timestamp now);
+  void watched(const Outstanding& request, const ProviderResult<bool>& lost, Timestamp now);
   void acknowledged(const Outstanding& request, const std::vector<ProviderResult<void>>& answers, Timestamp now);
   void ack_failed(RunId id, const ProviderError& error, bool alone, Timestamp now);
   void end_as_poison(RunId id, const ProviderError& error);
@@ -253,6 +260,7 @@ class WorkerDispatcher {
   BoundedLabel tags_;
 
   WorkSearch search_;
+  HeldWatch watch_;
   std::map<RunId, Run> runs_;
   std::map<Identity, RunId> by_identity_;   // runs whose outcome is wanted
   std::set<Identity> withdrawn_meanwhile_;  // while a fetch is under way, which may bring them

@@ -31,6 +31,12 @@ Answer perform(const ProviderCalls& calls, ActivityRunner& runner, RequestBody b
             return store.wait_for_work({.orchestrations = {}, .activities = request.fetch, .stop = request.stop},
                                        request.deadline);
           });
+        } else if constexpr (std::is_same_v<Body, Watch>) {
+          return calls.one("wait_for_work", [&] {
+            return store.wait_for_work(
+                {.orchestrations = {}, .activities = {}, .held = std::move(request.held), .stop = request.stop},
+                request.deadline);
+          });
         } else if constexpr (std::is_same_v<Body, Ack>) {
           return calls.batch("ack_work_item", request.acks->size(),
                              [&] { return store.ack_work_items(*request.acks); });

@@ -27,6 +27,12 @@ struct Await {
   Timestamp deadline;
   std::stop_token stop;
 };
+// Waits until one of these activities is lost.
+struct Watch {
+  std::vector<LockToken> held;
+  Timestamp deadline;
+  std::stop_token stop;
+};
 // Shared with the dispatcher, which repeats what fails.
 struct Ack {
   std::shared_ptr<const std::vector<WorkAck>> acks;
@@ -69,8 +75,8 @@ struct ReplaceThread {
   RunId run = 0;
 };
 
-using RequestBody = std::variant<Fetch, Await, Ack, GiveBack, Renew, Beat, RenewSessions, CleanupSessions, ReadGauges,
-                                 EndWait, Start, Stop, ReplaceThread>;
+using RequestBody = std::variant<Fetch, Await, Watch, Ack, GiveBack, Renew, Beat, RenewSessions, CleanupSessions,
+                                 ReadGauges, EndWait, Start, Stop, ReplaceThread>;
 
 struct Request {
   RequestId id = 0;

@@ -141,6 +141,7 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
   run.returned = false;
   ++threads_;
   by_identity_[identity_of(run.record)] = id;
+  watch_.runs_since(now);
   if (!run.progress) run.progress = std::move(activity.progress);
   if (activity.timeouts.start_to_close) {
     run.deadline = shifted(now, *activity.timeouts.start_to_close);
@@ -396,8 +397,7 @@ void WorkerDispatcher::forget_if_over(RunId id) {
 
 bool WorkerDispatcher::all_told() const noexcept {
   const bool settled = std::all_of(runs_.begin(), runs_.end(), [](const auto& entry) { return entry.second.settled; });
-  return settled && to_stop_.empty() && to_give_back_.empty() && !gives_up_sessions() &&
-         outstanding_.size() == (search_.awaiting() ? 1U : 0U);
+  return settled && to_stop_.empty() && to_give_back_.empty() && !gives_up_sessions() && only_waits();
 }
 
 std::vector<std::string> WorkerDispatcher::running_names() const {

@@ -18,9 +18,9 @@ namespace {
 using namespace std::chrono_literals;
 using Ctx = OrchestrationContext;
 
-class FaultyStore final : public testing::ForwardingProvider {
+class FlakyStore final : public testing::ForwardingProvider {
  public:
-  FaultyStore(std::shared_ptr<Provider> inner, Dice& dice) : ForwardingProvider(std::move(inner)), dice_(dice) {}
+  FlakyStore(std::shared_ptr<Provider> inner, Dice& dice) : ForwardingProvider(std::move(inner)), dice_(dice) {}
   bool well = false;  // no faults any more
 
   ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override {
@@ -137,12 +137,12 @@ class FastPathFaults : public InEveryCluster {
   SteppedCluster::Node* start() {
     RuntimeOptions options;
     options.max_attempts = 1'000;  // a bad day is no proof of poison
-    stores.push_back(std::make_shared<FaultyStore>(cluster.store(), dice));
+    stores.push_back(std::make_shared<FlakyStore>(cluster.store(), dice));
     return &cluster.start_node(workflows(), options, stores.back());
   }
 
   Dice dice{GetParam().seed};
-  std::vector<std::shared_ptr<FaultyStore>> stores;
+  std::vector<std::shared_ptr<FlakyStore>> stores;
 };
 
 std::vector<WorldKind> bad_days() {

@@ -252,6 +252,7 @@ ProviderResult<bool> MemoryProvider::wait_for_work(const WorkWait& wait, Timesta
           outlook = {.found = !found.rows.empty(),
                      .look_again_at = std::min(outlook.look_again_at, found.look_again_at)};
         }
+        outlook.found = outlook.found || has_lost_any(store, one.held);
         return outlook;
       },
       deadline, wait.stop);

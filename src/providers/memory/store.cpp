@@ -48,6 +48,13 @@ Activity* Store::activity_of(const LockToken& token) {
   return position ? activities.find(*position) : nullptr;
 }
 
+const Activity* Store::activity_of(const LockToken& token) const {
+  const std::optional<Position> position = Tokens::row_of(TokenKind::kActivity, token);
+  if (!position) return nullptr;
+  const auto row = activities.rows().find(*position);
+  return row != activities.rows().end() ? &row->second : nullptr;
+}
+
 ProviderError invalid_argument(std::string message) {
   return {ProviderErrorKind::kInvalidArgument, std::move(message)};
 }

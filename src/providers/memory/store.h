@@ -40,6 +40,7 @@ struct Store {
   // The row that a token was given out for, whatever became of its lock; null if it is gone.
   [[nodiscard]] KeyRow* instance_of(const LockToken& token);
   [[nodiscard]] Activity* activity_of(const LockToken& token);
+  [[nodiscard]] const Activity* activity_of(const LockToken& token) const;
 };
 
 [[nodiscard]] ProviderError invalid_argument(std::string message);

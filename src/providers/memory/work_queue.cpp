@@ -1,5 +1,6 @@
 #include "providers/memory/work_queue.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <set>
 #include <string>
@@ -120,6 +121,13 @@ ProviderResult<void> ack_work(Store& store, const WorkAck& ack, Timestamp now) {
   if (ack.completion && !lost && !store.lacks_receiver(*ack.completion)) store.enqueue(*ack.completion, now);
   if (KeyRow* const row = store.keys.find(instance)) store.settle(*row);
   return {};
+}
+
+bool has_lost_any(const Store& store, std::span<const LockToken> held) {
+  return std::any_of(held.begin(), held.end(), [&store](const LockToken& token) {
+    const Activity* const activity = store.activity_of(token);
+    return activity == nullptr || !is_current(activity->lock, token);
+  });
 }
 
 void abandon_work(Store& store, const Abandon& abandon, Timestamp now) {

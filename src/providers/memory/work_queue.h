@@ -1,6 +1,7 @@
 // The worker queue: fetching activities, completing them, giving them back.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ namespace perdure::memory {
                                                          const TurnCommit& commit, Timestamp now);
 
 [[nodiscard]] ProviderResult<void> ack_work(Store& store, const WorkAck& ack, Timestamp now);
+// Whether one of these activities is gone, or under another lock.
+[[nodiscard]] bool has_lost_any(const Store& store, std::span<const LockToken> held);
 void abandon_work(Store& store, const Abandon& abandon, Timestamp now);
 [[nodiscard]] ProviderResult<Timestamp> renew_work(Store& store, const LockToken& token, Milliseconds extend_for,
                                                    Timestamp now);

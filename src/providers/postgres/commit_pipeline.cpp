@@ -385,6 +385,7 @@ std::vector<CommitAnswer> CommitPipeline::read(const std::vector<Rows>& answers)
 Topics CommitPipeline::topics(const std::vector<Rows>& answers) const {
   Topics topics = messages_.topics();
   topics.groups |= changed_groups_;
+  if (!cancelled_.keys.empty()) topics.groups |= kWithdrawals;
   topics.activities = !work_.keys.empty() && !claimed_answer_;
   if (claimed_answer_) {
     const Rows& queued = answers[*claimed_answer_];

@@ -314,7 +314,9 @@ ProviderResult<StartOutcome> PostgresStore::enqueue_start(const MessageRecord& s
     if (problem == "child") return is_a_child(start.instance, whom);
     if (problem == "running") return still_running(whom);
     const auto outcome = static_cast<StartOutcome>(rows.integer(0, 0));
-    if (outcome != StartOutcome::kIgnored) waker_->changed(lists.topics());
+    Topics topics = lists.topics();
+    if (outcome == StartOutcome::kReplaced) topics.groups |= kWithdrawals;
+    if (outcome != StartOutcome::kIgnored) waker_->changed(topics);
     return outcome;
   });
 }

@@ -251,6 +251,10 @@ inline constexpr const char* kLookForInstances =
     "SELECT * FROM look_for_instances($1::text, $2::text[], $3::text[], $4::text[], $5::bigint, $6::boolean)";
 inline constexpr const char* kLookForActivities =
     "SELECT * FROM look_for_activities($1::text[], $2::text[], $3::text, $4::bigint, $5::bigint, $6::boolean)";
+// Whether an activity is gone, or under another lock.
+inline constexpr const char* kHasLostAny =
+    "SELECT now_ms(), EXISTS (SELECT 1 FROM unnest($1::bigint[], $2::bigint[]) held(id, token)"
+    " WHERE NOT EXISTS (SELECT 1 FROM activities a WHERE a.id = held.id AND a.token = held.token)), NULL::bigint";
 inline constexpr const char* kWakeWaiters =
     "SELECT wake_waiters($1::bigint, $2::text, $3::boolean, $4::boolean, $5::bigint)";
 inline constexpr const char* kPollForWaiter =

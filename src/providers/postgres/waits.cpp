@@ -1,6 +1,7 @@
 // Waiting for work, and for an instance to change.
 #include <algorithm>
 
+#include "providers/lock_names.h"
 #include "providers/postgres/messages.h"
 #include "providers/postgres/postgres_store.h"
 #include "providers/postgres/sql.h"
@@ -33,6 +34,18 @@ Call look_for(const WorkFetch& fetch) {
                                               std::int64_t{fetch.suspects.from_attempts}, fetch.suspects.admit)};
 }
 
+// A token that is not of this store stands for an activity that does not exist.
+Call look_at(const std::vector<LockToken>& held) {
+  List ids = bigints();
+  List secrets = bigints();
+  for (const LockToken& token : held) {
+    const std::optional<LockName> lock = read_token(token, 'a');
+    ids.add(lock ? lock->row : 0);
+    secrets.add(lock ? lock->secret : 0);
+  }
+  return {sql::kHasLostAny, Parameters(ids, secrets)};
+}
+
 Milliseconds between(Timestamp from, Timestamp to) {
   // Deadlines of "never" must not wrap.
   if (to <= from) return Milliseconds(0);
@@ -62,17 +75,19 @@ ProviderResult<bool> PostgresStore::wait_for_work(const WorkWait& wait, Timestam
   const bool activities = wait.activities && wait.activities->limit > 0;
   if (instances) calls.push_back(look_for(*wait.orchestrations));
   if (activities) calls.push_back(look_for(*wait.activities));
+  if (!wait.held.empty()) calls.push_back(look_at(wait.held));
+  const bool waits_for_nothing = calls.empty();
   if (calls.empty()) calls.push_back({sql::kNow, {}});
   std::optional<PostgresError> error;
   const bool found = waker_->wait(
-      {.instances = instances, .activities = activities},
+      {.instances = instances, .activities = activities, .groups = wait.held.empty() ? 0 : kWithdrawals},
       [&] {
         Waker::Look look;
         try {
           for (const Rows& rows : pool_.run(calls, Repeat::kIfLost)) {
             const Timestamp now = pool_.see(rows.time(0, 0));
             look.until_deadline = end - pool_.steady();
-            if (!instances && !activities) continue;
+            if (waits_for_nothing) continue;
             look.satisfied = look.satisfied || rows.boolean(0, 1);
             if (const std::optional<Timestamp> again = rows.optional_time(0, 2)) {
               const Milliseconds left = between(now, *again);

@@ -56,7 +56,7 @@ std::int64_t random_id() {
 std::uint64_t change_group(std::string_view instance) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
   for (const char letter : instance) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
-  return std::uint64_t{1} << (hash % 64);
+  return std::uint64_t{1} << (hash % 63);
 }
 
 std::string channel_of(const std::string& schema) {

@@ -27,7 +27,7 @@ namespace perdure::postgres {
 struct Topics {
   bool instances = false;    // one may be due
   bool activities = false;   // one may be due
-  std::uint64_t groups = 0;  // instances that changed for their clients, a bit for each group
+  std::uint64_t groups = 0;  // instances that changed for their clients, a bit for each group; and kWithdrawals
 
   [[nodiscard]] bool any() const noexcept { return instances || activities || groups != 0; }
   [[nodiscard]] bool covers(const Topics& other) const noexcept {
@@ -46,7 +46,10 @@ struct Topics {
 };
 inline constexpr Topics kAllTopics{.instances = true, .activities = true, .groups = ~std::uint64_t{0}};
 
-// The bit of an instance. All processes compute the same.
+// The bit for activities that were removed without an outcome. A worker may still run them.
+inline constexpr std::uint64_t kWithdrawals = std::uint64_t{1} << 63U;
+
+// The bit of an instance, never kWithdrawals. All processes compute the same.
 [[nodiscard]] std::uint64_t change_group(std::string_view instance) noexcept;
 
 // The channel on which the waiters of a store are woken.

@@ -191,7 +191,7 @@ void Store::send_messages(const TurnCommit& commit, InstanceRow& row) {
 // Withdrawing comes behind queueing: what is both queued and withdrawn in one turn is never there.
 std::vector<ClaimedActivity> Store::schedule_activities(const TurnCommit& commit, const InstanceRow& row) {
   for (const EventId id : commit.cancelled_activities) {
-    connection_.run(sql::kCancelActivity, row.key, commit.execution_id, id);
+    if (connection_.run(sql::kCancelActivity, row.key, commit.execution_id, id) > 0) changes_.withdrawals = true;
   }
   std::vector<ClaimedActivity> claimed;
   if (commit.activities.empty()) return claimed;

@@ -175,7 +175,9 @@ void Store::delete_row(const InstanceRow& row, DeleteResult& result) {
   connection_.run("DELETE FROM history WHERE key = ?1", row.key);
   result.executions += static_cast<std::uint64_t>(connection_.run("DELETE FROM executions WHERE key = ?1", row.key));
   result.messages += static_cast<std::uint64_t>(connection_.run(sql::kDropMessages, row.key));
-  result.messages += static_cast<std::uint64_t>(connection_.run("DELETE FROM activities WHERE key = ?1", row.key));
+  const auto activities = static_cast<std::uint64_t>(connection_.run("DELETE FROM activities WHERE key = ?1", row.key));
+  if (activities > 0) changes_.withdrawals = true;
+  result.messages += activities;
   connection_.run("DELETE FROM key_values WHERE key = ?1", row.key);
   connection_.run(sql::kDropKeyValueChanges, row.key);
   connection_.run("DELETE FROM custom_statuses WHERE key = ?1", row.key);

@@ -1,5 +1,7 @@
 #include "providers/sqlite/queries.h"
 
+#include <algorithm>
+
 #include "providers/lock_names.h"
 #include "providers/lost_output.h"
 #include "providers/sqlite/history.h"
@@ -128,6 +130,15 @@ bool has_changed(Connection& connection, const std::string& instance, const Inst
     return true;
   }
   return change.key_value && live_value(connection, row->key, *change.key_value).has_value();
+}
+
+bool has_lost_any(Connection& connection, std::span<const LockToken> held) {
+  return std::any_of(held.begin(), held.end(), [&](const LockToken& token) {
+    const std::optional<LockName> lock = read_token(token, 'a');
+    if (!lock) return true;
+    Query query = connection.query(sql::kLoadActivity, lock->row);
+    return !query.step() || query.optional_integer(5) != lock->secret;
+  });
 }
 
 }  // namespace perdure::sqlite

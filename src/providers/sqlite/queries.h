@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ namespace perdure::sqlite {
 [[nodiscard]] std::vector<KeyValue> read_key_values(Connection& connection, const std::string& instance);
 [[nodiscard]] std::optional<InstanceStats> read_stats(Connection& connection, const std::string& instance);
 [[nodiscard]] bool has_changed(Connection& connection, const std::string& instance, const InstanceChange& change);
+// Whether one of these activities is gone, or under another lock.
+[[nodiscard]] bool has_lost_any(Connection& connection, std::span<const LockToken> held);
 
 // ---- For operators (admin_queries.cpp) ----
 

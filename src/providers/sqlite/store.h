@@ -32,6 +32,7 @@ namespace perdure::sqlite {
 struct Changes {
   bool instances = false;     // one may be due
   bool activities = false;    // one may be due
+  bool withdrawals = false;   // one that a worker may hold was removed without an outcome
   std::uint64_t touched = 0;  // instances that changed for their clients, by change_group()
   // An activity that was locked at once becomes due then, if its lock is not extended.
   std::optional<Timestamp> activity_due_at;
@@ -40,6 +41,7 @@ struct Changes {
   void operator|=(const Changes& other) noexcept {
     instances = instances || other.instances;
     activities = activities || other.activities;
+    withdrawals = withdrawals || other.withdrawals;
     touched |= other.touched;
     if (other.activity_due_at) due(*other.activity_due_at);
   }

@@ -1,4 +1,8 @@
 // Waiting for work, and for an instance to change.
+#include <array>
+#include <vector>
+
+#include "providers/sqlite/queries.h"
 #include "providers/sqlite/ready.h"
 #include "providers/sqlite/sqlite_store.h"
 
@@ -7,10 +11,12 @@ namespace perdure::sqlite {
 ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp deadline) {
   if (!home_.is_this()) return used_by_child(home_);
   std::optional<ProviderError> error;
-  const std::size_t first = wait.orchestrations ? WakeUps::kDueInstances : WakeUps::kDueActivities;
-  const std::size_t second = wait.activities ? WakeUps::kDueActivities : WakeUps::kDueInstances;
+  std::vector<std::size_t> topics;
+  if (wait.orchestrations) topics.push_back(WakeUps::kDueInstances);
+  if (wait.activities) topics.push_back(WakeUps::kDueActivities);
+  if (!wait.held.empty()) topics.push_back(WakeUps::kWithdrawals);
   const bool found = wake_ups_->wait(
-      first, second, deadline,
+      topics, deadline,
       [&] {
         ProviderResult<WakeUps::Look> answer = read<WakeUps::Look>([&](Connection& connection) {
           WakeUps::Look look;
@@ -31,6 +37,7 @@ ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp 
             consider(!ready.rows.empty(), ready.session_ends_at);
             consider(false, next_ready_activity(connection, one, current));
           }
+          consider(has_lost_any(connection, wait.held), std::nullopt);
           return look;
         });
         if (answer) return *answer;
@@ -46,8 +53,8 @@ ProviderResult<bool> SqliteStore::wait_for_change(const std::string& instance, c
                                                   Timestamp deadline) {
   if (!home_.is_this()) return used_by_child(home_);
   std::optional<ProviderError> error;
-  const std::size_t topic = change_group(instance);
-  const bool found = wake_ups_->wait(topic, topic, deadline, [&] {
+  const std::array topics{change_group(instance)};
+  const bool found = wake_ups_->wait(topics, deadline, [&] {
     const ProviderResult<bool> answer =
         read<bool>([&](Connection& connection) { return has_changed(connection, instance, change); });
     if (!answer) error = answer.error();

@@ -48,6 +48,7 @@ void WakeUps::changed(const Changes& changes) {
     };
     if (changes.instances) note(kDueInstances);
     if (changes.activities) note(kDueActivities);
+    if (changes.withdrawals) note(kWithdrawals);
     if (changes.activity_due_at) {
       Topic& topic = topics_[kDueActivities];
       const bool is_first = !topic.due_at || *changes.activity_due_at < *topic.due_at;
@@ -79,16 +80,17 @@ void WakeUps::interrupt() noexcept {
   changed_.notify_all();
 }
 
-bool WakeUps::wait(std::size_t first_topic, std::size_t second_topic, Timestamp deadline,
-                   const std::function<Look()>& look, const std::stop_token& stop) {
+bool WakeUps::wait(std::span<const std::size_t> topics, Timestamp deadline, const std::function<Look()>& look,
+                   const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   const std::uint64_t interrupts = interrupts_;
-  Topic& first = topics_[first_topic];
-  Topic& second = topics_[second_topic];
-  const auto seen_changes = [&] { return first.changes + second.changes; };
+  const auto seen_changes = [&] {
+    std::uint64_t changes = 0;
+    for (const std::size_t topic : topics) changes += topics_[topic].changes;
+    return changes;
+  };
   const auto interrupted = [&] { return interrupts_ != interrupts || stop.stop_requested(); };
-  ++first.waiters;
-  ++second.waiters;
+  for (const std::size_t topic : topics) ++topics_[topic].waiters;
   if (++waiters_ == 1) watch_changed_.notify_one();
   bool satisfied = false;
   const Milliseconds end = time_->end_of_wait(deadline);
@@ -103,16 +105,17 @@ bool WakeUps::wait(std::size_t first_topic, std::size_t second_topic, Timestamp 
     const Timestamp again_at = answer.again_at.value_or(Timestamp::max());
     for (;;) {
       const Timestamp now = time_->now();
-      pass_due(first, now);
-      pass_due(second, now);
+      Timestamp due_at = again_at;
+      for (const std::size_t topic : topics) {
+        pass_due(topics_[topic], now);
+        due_at = std::min(due_at, topics_[topic].due_at.value_or(again_at));
+      }
       if (seen_changes() != seen || interrupted() || time_->steady() >= end || now >= again_at) break;
-      const Timestamp due_at = std::min(first.due_at.value_or(again_at), second.due_at.value_or(again_at));
-      time_->wait_until(lock, changed_, std::min(end, time_->steady_at(std::min(again_at, due_at))));
+      time_->wait_until(lock, changed_, std::min(end, time_->steady_at(due_at)));
     }
     if (interrupted()) break;
   }
-  --first.waiters;
-  --second.waiters;
+  for (const std::size_t topic : topics) --topics_[topic].waiters;
   --waiters_;
   return satisfied;
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <thread>
 
@@ -20,9 +21,10 @@ namespace perdure::sqlite {
 
 class WakeUps {
  public:
-  // Topics: the groups of change_group(), and two for those who fetch.
+  // Topics: the groups of change_group(), two for those who fetch, and one for those who run activities.
   static constexpr std::size_t kDueInstances = 64;
   static constexpr std::size_t kDueActivities = 65;
+  static constexpr std::size_t kWithdrawals = 66;
 
   // `open` makes the connection that watches for other processes; empty: there are none. `has_moved` is asked as often
   // as the connection, and may be empty with it.
@@ -44,8 +46,8 @@ class WakeUps {
     bool satisfied = false;
     std::optional<Timestamp> again_at;
   };
-  [[nodiscard]] bool wait(std::size_t first_topic, std::size_t second_topic, Timestamp deadline,
-                          const std::function<Look()>& look, const std::stop_token& stop = {});
+  [[nodiscard]] bool wait(std::span<const std::size_t> topics, Timestamp deadline, const std::function<Look()>& look,
+                          const std::stop_token& stop = {});
 
  private:
   struct Topic {
@@ -66,7 +68,7 @@ class WakeUps {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::condition_variable watch_changed_;
-  std::array<Topic, 66> topics_;
+  std::array<Topic, 67> topics_;
   std::size_t waiters_ = 0;
   std::uint64_t interrupts_ = 0;
   bool stopping_ = false;

@@ -171,10 +171,10 @@ bool Cluster::was_hindered(const std::string& id, Timestamp since) const {
   return member == members_.end() || std::max(member->hindered, member->line->misled_at()) >= since;
 }
 
-std::vector<std::string> Cluster::running_activities() const {
+std::vector<std::string> Cluster::running_activities(Timestamp unhindered_since) const {
   std::vector<std::string> all;
   for (const Member& member : members_) {
-    if (!member.node) continue;
+    if (!member.node || std::max(member.hindered, member.line->misled_at()) >= unhindered_since) continue;
     for (const std::string& activity : member.node->running_activities()) all.push_back(member.name + ": " + activity);
   }
   return all;

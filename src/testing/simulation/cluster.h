@@ -69,7 +69,8 @@ class Cluster {
   // Whether something may have kept that node from its work since then. One that is gone was kept from it.
   [[nodiscard]] bool was_hindered(const std::string& id, Timestamp since) const;
   // Activities that go on here although nobody has told them to stop.
-  [[nodiscard]] std::vector<std::string> running_activities() const;
+  // Of nodes that nothing has hindered since then; Timestamp::max(): of all.
+  [[nodiscard]] std::vector<std::string> running_activities(Timestamp unhindered_since) const;
   // No node is left.
   void end();
 

@@ -31,6 +31,9 @@ struct OrchestrationText {
 struct WorkerText {
   std::string operator()(const worker::Fetch&) const { return "fetch activities"; }
   std::string operator()(const worker::Await&) const { return "wait for activities"; }
+  std::string operator()(const worker::Watch& watch) const {
+    return "watch " + std::to_string(watch.held.size()) + " activities";
+  }
   std::string operator()(const worker::Ack& ack) const {
     return "acknowledge " + std::to_string(ack.acks->size()) + " activities";
   }
@@ -46,7 +49,7 @@ struct WorkerText {
   std::string operator()(const worker::RenewSessions&) const { return "renew sessions"; }
   std::string operator()(const worker::CleanupSessions&) const { return "clean up sessions"; }
   std::string operator()(const worker::ReadGauges&) const { return "read gauges"; }
-  std::string operator()(const worker::EndWait&) const { return "end the wait for activities"; }
+  std::string operator()(const worker::EndWait&) const { return "end a wait of the worker"; }
   std::string operator()(const worker::Start& start) const {
     return "start " + start.about.activity_name + " #" + std::to_string(start.about.activity_id) + " of " +
            start.about.instance_id;

@@ -30,6 +30,10 @@ constexpr Timestamp kStart{milliseconds{1'893'456'000'000}};
 constexpr Milliseconds kLongestJump = std::chrono::minutes(3);
 // Long enough for every node to notice that it has lost a lock.
 constexpr Milliseconds kLastLook = seconds(150);
+// Long enough for a node without faults to learn of a cancellation: the longest pause after an error, and more.
+constexpr Milliseconds kCancellationArrives = seconds(5);
+// Longer than a wrong clock of a node, and what it has planned by it, outlasts the fault.
+constexpr Milliseconds kFaultsAreOver = seconds(200);
 // How long a node is away after a planned crash.
 constexpr Milliseconds kPlannedAbsence = seconds(1);
 
@@ -242,9 +246,17 @@ class Simulation {
 
   // No activity is left in the store, so nobody wants what one might still do.
   bool check_stopped() {
-    for (const std::string& activity : cluster_.running_activities())
+    for (const std::string& activity : cluster_.running_activities(Timestamp::max()))
       problem(ProblemKind::kStore, activity + " goes on although nobody waits for it any more");
     return false;
+  }
+
+  // A cancellation reaches a node soon, and not only when the node renews its locks.
+  void check_stopped_soon(Timestamp now) {
+    if (checked_stopped_soon_ || now - *rests_since_ < kCancellationArrives) return;
+    checked_stopped_soon_ = true;
+    for (const std::string& activity : cluster_.running_activities(*rests_since_ - kFaultsAreOver))
+      problem(ProblemKind::kStore, activity + " was not told within seconds that nobody waits for it");
   }
 
   // A child that nobody knows of any more runs for ever, and what clients want of its tree, such as a deletion, cannot
@@ -258,10 +270,16 @@ class Simulation {
     if (is_vain_to_go_on(now)) actions_.clear();
     const bool rests = actions_.empty() && cluster_.is_whole() && store_->audit().at_rest(now);
     if (!rests) rests_since_.reset();
-    if (rests && !rests_since_) rests_since_ = now;
+    if (rests && !rests_since_) {
+      rests_since_ = now;
+      checked_stopped_soon_ = false;
+    }
+    if (rests) check_stopped_soon(now);
     if (rests && now - *rests_since_ >= kLastLook) return check_stopped();
     Timestamp next = std::min(cluster_.next_moment(), actions_.next_moment());
-    if (rests) next = std::min(next, *rests_since_ + kLastLook);
+    if (rests) {
+      next = std::min(next, *rests_since_ + (checked_stopped_soon_ ? kLastLook : kCancellationArrives));
+    }
     if (const auto moment = store_->audit().next_moment(now)) next = std::min(next, *moment);
     if (next == Timestamp::max()) {
       never_ends(Workload::Delay::kIdle, "nothing can happen any more, but not all is done");
@@ -433,6 +451,7 @@ class Simulation {
   std::size_t faults_left_ = 0;
   std::size_t fault_rate_ = 0;  // in 1000 steps
   std::optional<Timestamp> rests_since_;
+  bool checked_stopped_soon_ = false;
   std::optional<Fault> pending_fault_;
   Cluster cluster_;
 };

@@ -114,6 +114,7 @@ Timestamp SteppedNode::wake_at() const {
   Timestamp at = std::min(orchestrations_.wake_at(), activities_.wake_at());
   if (await_turns_) at = std::min(at, await_turns_->await.deadline);
   if (await_activities_) at = std::min(at, await_activities_->await.deadline);
+  if (watch_activities_) at = std::min(at, watch_activities_->watch.deadline);
   return at == Timestamp::max() || at == Timestamp::min() ? at : at - clock_offset_;
 }
 
@@ -168,6 +169,8 @@ void SteppedNode::ask(Timestamp at) {
   while (auto request = activities_.next(at)) {
     if (auto* await = std::get_if<worker::Await>(&request->body)) {
       await_activities_ = AwaitActivities{request->id, std::move(*await)};
+    } else if (auto* watch = std::get_if<worker::Watch>(&request->body)) {
+      watch_activities_ = WatchActivities{request->id, std::move(*watch)};
     } else {
       choices_.emplace_back(std::move(*request));
     }
@@ -199,6 +202,17 @@ bool SteppedNode::answer_awaits(bool all) {
       await_activities_.reset();
       over = true;
       activities_.answer(id, found, here);
+    }
+  }
+  if (watch_activities_) {
+    const auto lost = all ? ProviderResult<bool>(false)
+                          : store_->wait_for_work(
+                                {.orchestrations = {}, .activities = {}, .held = watch_activities_->watch.held}, there);
+    if (all || !lost || *lost || here >= watch_activities_->watch.deadline) {
+      const RequestId id = watch_activities_->id;
+      watch_activities_.reset();
+      over = true;
+      activities_.answer(id, lost, here);
     }
   }
   return over;

@@ -75,6 +75,10 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
     runtime::RequestId id;
     runtime::worker::Await await;
   };
+  struct WatchActivities {
+    runtime::RequestId id;
+    runtime::worker::Watch watch;
+  };
   using Choice =
       std::variant<runtime::orchestration::Request, runtime::worker::Request, TurnAnswer, WorkAnswer, Started>;
 
@@ -107,6 +111,7 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
   std::vector<Choice> choices_;
   std::optional<AwaitTurns> await_turns_;
   std::optional<AwaitActivities> await_activities_;
+  std::optional<WatchActivities> watch_activities_;
   std::map<runtime::RunId, std::weak_ptr<perdure::detail::ActivityCall>> calls_;
   // What asynchronous completions, which may come from anywhere, leave for the next step.
   struct Inbox;

@@ -156,5 +156,5 @@ CREATE UNLOGGED TABLE waiters(
   instances_until bigint NOT NULL DEFAULT 0,
   activities_until bigint NOT NULL DEFAULT 0,
   changes_until bigint NOT NULL DEFAULT 0,
-  change_groups bigint NOT NULL DEFAULT 0 -- of instances, a bit for each
+  change_groups bigint NOT NULL DEFAULT 0 -- of instances, a bit for each; the sign bit: withdrawn activities
 ) WITH (fillfactor = 20);
