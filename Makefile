@@ -6,13 +6,14 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .NOTPARALLEL:
 
 JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
 BENCH_ARGS ?=
 SOAK_ARGS ?=
 MUTATION_ARGS ?=
 FUZZ_SECONDS ?=
 SANITIZE_ALL ?= OFF
 
-.PHONY: build setup test demo bench bench-micro ceiling soak check format sanitize matrix fuzz mutation clean help
+.PHONY: build install setup test demo bench bench-micro ceiling soak check format sanitize matrix fuzz mutation clean help
 
 say = printf '== %s\n' "$(strip $(1))"
 configure = $(call say,configure $(1)); cmake --preset $(1) >/dev/null
@@ -21,6 +22,13 @@ build = $(call say,build $(1) $(2)); cmake --build --preset $(1) -j $(JOBS) $(if
 build: setup
 	@$(call configure,release)
 	@$(call build,release)
+
+# The library and the program perdure, without tests, benchmarks and examples.
+install: setup
+	@$(call configure,install)
+	@$(call build,install)
+	@$(call say,install under $(PREFIX))
+	@cmake --install build/install --prefix "$(PREFIX)" >/dev/null
 
 setup:
 	@scripts/setup.sh
@@ -131,6 +139,7 @@ clean:
 
 help:
 	@echo 'make build      configure and build build/release, the default'
+	@echo 'make install    the library and the program perdure; PREFIX=/usr/local'
 	@echo 'make test       everything that must pass: fuzzers briefly, then the whole suite'
 	@echo 'make demo       an order survives the SIGKILL of its process, in a few seconds'
 	@echo 'make bench      perdure bench over workloads and stores, into docs/performance.md; BENCH_SECONDS=...'

@@ -1,13 +1,13 @@
 // An order that survives the death of its process. This program starts itself again as a worker; in the middle of the
-// order the worker kills itself with SIGKILL; it is started again and goes on. Then the timeline is printed, what would
-// have been lost, and whether all of it held, which is also the exit status.
+// order the worker kills itself with SIGKILL; a second worker resumes the order. The program then prints the timeline,
+// what would have been lost, and the result of its checks, which is also the exit status.
 //
-//   order_demo                          the demonstration, on a SQLite store in a temporary folder
+//   order_demo                          the demonstration, on a SQLite store in a temporary directory
 //   order_demo --fast                   without pauses for a reader to follow
-//   order_demo --break repeat           the second worker charges the card again: it must be noticed
-//   order_demo --break lose             the history is thrown away at the death, as if there were none: the same
-//   order_demo --break survive          the worker does not kill itself: the same
-//   order_demo --worker FOLDER MS PLAN  just the worker, until its input ends
+//   order_demo --break repeat           the second worker charges the card again; a check must fail
+//   order_demo --break lose             the history is deleted at the kill; checks must fail
+//   order_demo --break survive          the worker does not kill itself; a check must fail
+//   order_demo --worker DIR MS PLAN     only the worker, until its input ends
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -201,7 +201,7 @@ int run_show(const Options& options) {
   const TemporaryFolder folder;
   const bool held = Show(options, Style::of_standard_output(), folder.path()).run();
   print();
-  print(held ? "All of it held." : "Not all of it held.");
+  print(held ? "All checks passed." : "Some checks failed.");
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw std::runtime_error("cannot write to standard output");
   return held ? 0 : 1;
 }

@@ -62,7 +62,7 @@ struct Step {
 inline constexpr std::array<Step, 5> kSteps{{
     {kReserveStock, "reserve the goods", "the goods are reserved a second time"},
     {kChargeCard, "charge the card", "the card is charged a second time"},
-    {kApproved, "wait for an approval", "somebody is asked a second time"},
+    {kApproved, "wait for an approval", "an approval is requested a second time"},
     {kShip, "ship", "a second parcel is sent"},
     {kSendReceipt, "send the receipt", "a second receipt is sent"},
 }};

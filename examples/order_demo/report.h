@@ -66,7 +66,7 @@ inline std::string details(const perdure::Event& event, const Progress& progress
 }
 
 inline void print_timeline(const Story& story, const Style& style) {
-  print("The history of the order, as the store has it:");
+  print("The recorded history of the order:");
   print();
   if (story.history.empty()) return;
   const Progress progress = progress_of(story.history);
@@ -81,7 +81,7 @@ inline void print_timeline(const Story& story, const Style& style) {
     mark(*dead.ended, "worker " + std::to_string(dead.id) + ' ' + dead.death.text());
     const auto resumed = story.resumed();
     if (!resumed) return;
-    mark(*resumed, "worker " + std::to_string(story.workers.back().id) + " goes on with " + kStepOfDeath + ", " +
+    mark(*resumed, "worker " + std::to_string(story.workers.back().id) + " resumes at " + kStepOfDeath + ", " +
                        milliseconds(*resumed - *dead.ended) + " later");
   };
   for (const perdure::Event& event : story.history) {
@@ -100,7 +100,7 @@ inline void print_losses(const Story& story) {
   if (story.workers.size() < 2 || story.at_death.empty()) return;
   const Progress progress = progress_of(story.at_death);
   print();
-  print("This was in the memory of worker " + std::to_string(story.dead().id) + " when it died. Without the history:");
+  print("Worker " + std::to_string(story.dead().id) + " died with these results in its memory. Without the history:");
   print();
   for (const StepProgress& each : progress) {
     if (!each.committed) continue;
@@ -109,14 +109,14 @@ inline void print_losses(const Story& story) {
   }
   const auto lived = *story.dead().ended - story.at_death.front().time;
   print("  " + padded("the code", 14) + padded(std::string("in ") + kStepOfDeath, 20) +
-        "begins again at its first line, " + milliseconds(lived) + " lost");
+        "starts again at its first line, " + milliseconds(lived) + " lost");
   if (!story.went_on()) return;
   print();
-  print("With it, " + std::to_string(story.at_death.size()) + " events brought the order back to where it was.");
+  print("With the history, " + std::to_string(story.at_death.size()) + " events restored the state of the order.");
   print(std::string(kStepOfDeath) +
-        " was under way and had no result to commit, so it was begun a second time: an activity");
-  print("runs at least once. One that must not take effect twice sends along the idempotency_key() of its");
-  print("ActivityContext, which is the same in each attempt.");
+        " was in progress without a committed result, so it ran a second time. Activities run at least");
+  print("once. An activity whose effect must not happen twice passes the idempotency_key() of its");
+  print("ActivityContext to the service it calls. The key is the same in every attempt.");
 }
 
 // ---- Whether all of it held ----
@@ -141,14 +141,14 @@ inline Check check_moment_of_death(const Story& story) {
   const auto open = names_of(progress, [](const StepProgress& each) { return each.under_way(); });
   const std::string expected = std::string(kReserveStock) + ", " + kChargeCard + ", " + kApproved;
   return {committed == expected && open == kStepOfDeath,
-          expected + " were committed then, " + kStepOfDeath + " was under way",
-          committed + " committed, " + open + " under way"};
+          expected + " were committed at that time, and " + kStepOfDeath + " was in progress",
+          committed + " committed, " + open + " in progress"};
 }
 
 inline Check check_resumption(const Story& story) {
   const auto resumed = story.resumed();
-  const std::string what = "the restarted program went on at once, without waiting for the locks of the dead one";
-  if (!resumed || !story.dead().ended) return {false, what, "it never went on"};
+  const std::string what = "the restarted program resumed at once and did not wait for locks to expire";
+  if (!resumed || !story.dead().ended) return {false, what, "it never resumed"};
   const auto later = *resumed - *story.dead().ended;
   return {later < kLockTimeout, what + " (" + milliseconds(later) + ')', "it took " + milliseconds(later)};
 }
@@ -161,11 +161,13 @@ inline void check_ledger(const Story& story, std::vector<Check>& checks) {
     if (name == kApproved) continue;  // no activity
     const std::size_t begun = count(story.ledger, name, Ledger::kBegins);
     const std::size_t ended = count(story.ledger, name, Ledger::kEnds);
-    const std::string seen = "begun " + std::to_string(begun) + ", ended " + std::to_string(ended) + " times";
+    const std::string seen = "started " + std::to_string(begun) + ", completed " + std::to_string(ended) + " times";
     if (each.under_way()) {
-      checks.push_back({begun == 2 && ended == 1, name + ", cut off, was begun twice and ended once", seen});
+      checks.push_back(
+          {begun == 2 && ended == 1, name + ", which was interrupted, started twice and completed once", seen});
     } else {
-      const std::string when = each.committed ? ", committed before, was not repeated" : " came later and ran once";
+      const std::string when =
+          each.committed ? ", committed before the kill, did not run again" : " ran once, after the kill";
       checks.push_back({begun == 1 && ended == 1, name + when, seen});
     }
   }
@@ -179,12 +181,12 @@ inline Check check_history(const Story& story) {
   const bool as_expected = std::equal(
       story.history.begin(), story.history.end(), kExpected.begin(), kExpected.end(),
       [](const perdure::Event& event, std::string_view kind) { return perdure::kind_name(event.body) == kind; });
-  return {as_expected, "the history has these " + std::to_string(kExpected.size()) + " events and no other",
-          "it has the " + std::to_string(story.history.size()) + " that the timeline shows"};
+  return {as_expected, "the history has the " + std::to_string(kExpected.size()) + " expected events and no others",
+          "it has the " + std::to_string(story.history.size()) + " events of the timeline"};
 }
 
 inline Check check_result(const Story& story, const std::string& order, const std::string& approved_by) {
-  const std::string what = "the order ended with the results of both processes";
+  const std::string what = "the order completed with the results of both processes";
   if (!story.status.completed()) {
     return {false, what, std::string(perdure::to_string(story.status.state)) + ' ' + story.status.error_text()};
   }
@@ -200,29 +202,29 @@ inline std::vector<Check> check(const Story& story, const std::string& order, co
   std::vector<Check> checks;
   checks.reserve(12);
   checks.push_back({first.ended && first.death.by_sigkill(), "the program killed itself with SIGKILL",
-                    first.ended ? first.death.text() : "it lives"});
+                    first.ended ? first.death.text() : "it is still running"});
   checks.push_back(check_moment_of_death(story));
   checks.push_back(check_resumption(story));
   check_ledger(story, checks);
   checks.push_back(check_history(story));
-  checks.push_back({story.went_on(), "it begins with what was in it at the death, unchanged", "it begins otherwise"});
+  checks.push_back({story.went_on(), "the events from before the kill are unchanged", "they differ"});
   checks.push_back(check_result(story, order, approved_by));
   const WorkerLife& last = story.workers.back();
-  checks.push_back({last.ended && last.death.in_peace(), "the restarted program ended in peace when it was asked to",
-                    last.ended ? last.death.text() : "it lives"});
+  checks.push_back({last.ended && last.death.in_peace(), "the restarted program exited when it was asked to",
+                    last.ended ? last.death.text() : "it is still running"});
   return checks;
 }
 
 // Returns whether all of them held.
 inline bool print_checks(const std::vector<Check>& checks, const Style& style) {
   print();
-  print("Did it hold?");
+  print("Checks:");
   print();
   bool all = true;
   for (const Check& each : checks) {
     all = all && each.held;
-    print("  " + style.paint(each.held ? Colour::kGreen : Colour::kRed, each.held ? "yes" : "NO ") + "  " + each.what +
-          (each.held ? "" : ": " + each.otherwise));
+    print("  " + style.paint(each.held ? Colour::kGreen : Colour::kRed, each.held ? "ok  " : "FAIL") + "  " +
+          each.what + (each.held ? "" : ": " + each.otherwise));
   }
   return all;
 }
