@@ -106,10 +106,11 @@ struct WorkWait {
   std::optional<OrchestrationFetch> orchestrations;
   std::optional<WorkFetch> activities;
   // Tokens of activities that the node runs. The wait also ends when a token is no longer valid: its activity was
-  // cancelled or deleted, or another worker has it. A store that ignores them lets the node find out by a renewal.
+  // cancelled, deleted or abandoned, or another worker has it. A store with `wake_ups` must implement this; nodes do
+  // not ask other stores. An acknowledgement with the token may end the wait, too.
   std::vector<LockToken> held = {};
-  // Requested, it ends this wait, even one that has not begun yet. Whoever requests it calls wake_waiters() then, so a
-  // store looks at it before it sleeps and after it was woken.
+  // A request ends this wait alone, even one that has not begun yet. No call of wake_waiters() follows: the store
+  // registers a std::stop_callback that wakes its thread.
   std::stop_token stop = {};
 };
 

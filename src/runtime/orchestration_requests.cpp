@@ -32,7 +32,6 @@ Answer perform(const ProviderCalls& calls, const TurnProcessor& processor, Reque
         } else {
           static_assert(std::is_same_v<Body, EndWait>, "every request is carried out");
           request.wait.request_stop();
-          store.wake_waiters();
           return Done{};
         }
       },

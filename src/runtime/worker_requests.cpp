@@ -60,7 +60,6 @@ Answer perform(const ProviderCalls& calls, ActivityRunner& runner, RequestBody b
           return read_gauges(calls);
         } else if constexpr (std::is_same_v<Body, EndWait>) {
           request.wait.request_stop();
-          store.wake_waiters();
           return Done{};
         } else if constexpr (std::is_same_v<Body, Start>) {
           runner.start(std::move(request));

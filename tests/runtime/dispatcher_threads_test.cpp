@@ -220,13 +220,12 @@ class LateStore final : public testing::ForwardingProvider {
   std::atomic<int> ends{0};
 
   ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override {
+    const std::stop_callback counted(wait.stop, [this] {
+      if (++ends == 2) told.open();
+    });
     ++waits;
     told.wait();
     return ForwardingProvider::wait_for_work(wait, deadline);
-  }
-  void wake_waiters() noexcept override {
-    ForwardingProvider::wake_waiters();
-    if (++ends == 2) told.open();
   }
 };
 

@@ -24,12 +24,9 @@ class LateAnswers final : public testing::ForwardingProvider {
     return answers;
   }
   ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override {
+    const std::stop_callback noted(wait.stop, [this] { shutting_down.open(); });
     ++waits;
     return ForwardingProvider::wait_for_work(wait, deadline);
-  }
-  void wake_waiters() noexcept override {
-    ForwardingProvider::wake_waiters();
-    shutting_down.open();
   }
 };
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -72,7 +73,7 @@ class FaultyStore final : public testing::ForwardingProvider {
   std::atomic<int> waits{0};          // for work, begun
   std::atomic<int> turn_renewals{0};  // that were carried out
   std::atomic<int> work_renewals{0};
-  Gate waits_ended;  // wake_waiters() was called
+  Gate waits_ended;  // the stop of one was requested
 
   ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override {
     if (fetches_fail) return failure();
@@ -84,6 +85,7 @@ class FaultyStore final : public testing::ForwardingProvider {
   }
   ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override {
     if (fetches_fail) return failure();
+    const std::stop_callback ended(wait.stop, [this] { waits_ended.open(); });
     ++waits;
     return ForwardingProvider::wait_for_work(wait, deadline);
   }
@@ -117,10 +119,6 @@ class FaultyStore final : public testing::ForwardingProvider {
     auto answers = ForwardingProvider::renew_work_locks(tokens, extend_for);
     ++work_renewals;
     return answers;
-  }
-  void wake_waiters() noexcept override {
-    waits_ended.open();
-    ForwardingProvider::wake_waiters();
   }
   ProviderResult<void> register_node(const NodeInfo& node) override {
     if (registration_fails) return failure();

@@ -48,6 +48,7 @@ class Transactions {
   // stop.
   template <class Look>
   bool wait(Look look, Timestamp deadline, const std::stop_token& stop = {}) {
+    const std::stop_callback woken(stop, [this]() noexcept { wake_to_check(); });  // outlives the lock
     std::unique_lock lock(mutex_);
     const std::uint64_t epoch = epoch_;
     const Milliseconds end = time_.end_of_wait(deadline);
@@ -71,6 +72,14 @@ class Transactions {
   }
 
  private:
+  // Lets every waiting thread check whether it is to stop.
+  void wake_to_check() noexcept {
+    {
+      const std::scoped_lock lock(mutex_);
+    }  // a thread that has checked already sleeps by now
+    changed_.notify_all();
+  }
+
   struct Notifier {
     std::condition_variable& changed;
     explicit Notifier(std::condition_variable& condition) : changed(condition) {}

@@ -139,6 +139,13 @@ void Waker::changed(const Topics& topics) {
   rouse();
 }
 
+void Waker::wake_to_check() noexcept {
+  {
+    const std::scoped_lock guard(mutex_);
+  }  // a thread that has checked already sleeps by now
+  changed_.notify_all();
+}
+
 void Waker::interrupt() noexcept {
   {
     const std::scoped_lock guard(mutex_);
@@ -148,6 +155,7 @@ void Waker::interrupt() noexcept {
 }
 
 bool Waker::wait(const Topics& wanted, const std::function<Look()>& look, const std::stop_token& stop) {
+  const std::stop_callback woken(stop, [this]() noexcept { wake_to_check(); });  // outlives the lock
   std::unique_lock lock(mutex_);
   const std::uint64_t interrupts = interrupts_;
   const auto interrupted = [&] { return interrupts_ != interrupts || stop.stop_requested(); };

@@ -87,6 +87,8 @@ class Waker {
 
   class Announcing;
 
+  // Lets every waiting thread check whether it is to stop.
+  void wake_to_check() noexcept;
   struct Waiters {
     std::size_t instances = 0;
     std::size_t activities = 0;

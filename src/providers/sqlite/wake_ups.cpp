@@ -72,6 +72,13 @@ void WakeUps::changed_all() {
   changed_.notify_all();
 }
 
+void WakeUps::wake_to_check() noexcept {
+  {
+    const std::scoped_lock guard(mutex_);
+  }  // a thread that has checked already sleeps by now
+  changed_.notify_all();
+}
+
 void WakeUps::interrupt() noexcept {
   {
     const std::scoped_lock guard(mutex_);
@@ -82,6 +89,7 @@ void WakeUps::interrupt() noexcept {
 
 bool WakeUps::wait(std::span<const std::size_t> topics, Timestamp deadline, const std::function<Look()>& look,
                    const std::stop_token& stop) {
+  const std::stop_callback woken(stop, [this]() noexcept { wake_to_check(); });  // outlives the lock
   std::unique_lock lock(mutex_);
   const std::uint64_t interrupts = interrupts_;
   const auto seen_changes = [&] {

@@ -50,6 +50,8 @@ class WakeUps {
                           const std::stop_token& stop = {});
 
  private:
+  // Lets every waiting thread check whether it is to stop.
+  void wake_to_check() noexcept;
   struct Topic {
     std::uint64_t changes = 0;
     std::size_t waiters = 0;
