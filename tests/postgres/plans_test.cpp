@@ -43,7 +43,7 @@ class Life {
     held.completed_work = {claimed_};
     const auto answers = store_.ack_orchestration_items(std::vector{held});
     expect_done(answers);
-    wait();
+    wait(answers.at(0)->claimed.at(0).token);
     TurnCommit last = turn(4);
     last.completed_work = {answers.at(0)->claimed.at(0).token};
     last.activities.clear();
@@ -98,9 +98,10 @@ class Life {
         std::vector{WorkAck{.token = token, .completion = message_for(instance_, MessageKind::kActivityCompleted)}}));
   }
 
-  // For what is not there.
-  void wait() {
+  // For what is not there, and for the loss of an activity that is not lost.
+  void wait(const LockToken& claimed) {
     WorkWait wait;
+    wait.held = {claimed};
     wait.orchestrations = OrchestrationFetch{};
     wait.activities = WorkFetch{};
     ASSERT_FALSE(store_.wait_for_work(wait, store_.now()).value());

@@ -150,6 +150,12 @@ Calls calls_of(Provider& store) {
          wait.activities.emplace();
          return store.wait_for_work(wait, store.now() + Milliseconds(10)).has_value();
        }},
+      {"wait_for_work for a loss",
+       [&] {
+         WorkWait wait;
+         wait.held = {LockToken{"a1-1"}};
+         return store.wait_for_work(wait, store.now() + Milliseconds(10)).has_value();
+       }},
       {"wait_for_change",
        [&] { return store.wait_for_change("a", ended(), store.now() + Milliseconds(10)).has_value(); }},
   };

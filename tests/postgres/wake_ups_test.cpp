@@ -72,7 +72,7 @@ class PostgresWakeUps : public ::testing::Test {
   [[nodiscard]] std::unique_ptr<Wait> begin_wait(const WorkWait& wait = for_any_instance()) const {
     const std::string looks =
         "SELECT coalesce(max(query_start)::text, '') FROM pg_stat_activity"
-        " WHERE application_name = 'perdure' AND query LIKE '%look_for_%' AND state = 'idle'";
+        " WHERE application_name = 'perdure' AND query ~ 'look_for_|held[(]' AND state = 'idle'";
     const std::string before = server.execute(looks);
     auto begun = std::make_unique<Wait>(store, wait);
     EXPECT_TRUE(eventually([&] { return server.execute(looks) != before; })) << "it does not look";
@@ -82,6 +82,21 @@ class PostgresWakeUps : public ::testing::Test {
     server.execute(
         "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE application_name = 'perdure' AND " +
         which);
+  }
+  // An activity of this instance that the store's node runs.
+  [[nodiscard]] LockToken run_activity_of(const std::string& instance) const {
+    EXPECT_TRUE(other->enqueue_start(start_of(instance), StartPolicy::kFail).has_value());
+    TurnCommit turn = first_turn_of(other->fetch_orchestration_item().value().value(), 1);
+    turn.activities = {activity_of(instance)};
+    EXPECT_TRUE(other->ack_orchestration_item(turn).has_value());
+    WorkFetch fetch;
+    fetch.lock_timeout = 2 * kLong;
+    return store->fetch_work_item(fetch).value().value().token;
+  }
+  static WorkWait for_loss_of(const LockToken& token) {
+    WorkWait wait;
+    wait.held = {token};
+    return wait;
   }
   [[nodiscard]] std::string listeners() const {
     return server.execute(
@@ -134,6 +149,26 @@ TEST_F(PostgresWakeUps, ComeForATimerThatACommitLeaves) {
   }
   turn.events = {event_of_order(kFirstEventId + 1)};
   ASSERT_TRUE(other->ack_orchestration_item(turn).has_value());
+  EXPECT_TRUE(wait->is_over());
+}
+
+TEST_F(PostgresWakeUps, ComeForAnActivityThatAnotherNodeCancels) {
+  const auto wait = begin_wait(for_loss_of(run_activity_of("a")));
+  ASSERT_TRUE(other->enqueue_message(message_for("a", MessageKind::kExternalRaised)).has_value());
+  const OrchestrationItem item = other->fetch_orchestration_item().value().value();
+  TurnCommit turn;
+  turn.token = item.token;
+  turn.commit_id = 2;
+  turn.consumed = {item.messages.at(0).id};
+  turn.events = {event_of_order(kFirstEventId + 1)};
+  turn.cancelled_activities = {activity_of("a").activity_id};
+  ASSERT_TRUE(other->ack_orchestration_item(turn).has_value());
+  EXPECT_TRUE(wait->is_over());
+}
+
+TEST_F(PostgresWakeUps, ComeForAnActivityWhoseInstanceAnotherNodeDeletes) {
+  const auto wait = begin_wait(for_loss_of(run_activity_of("a")));
+  ASSERT_TRUE(other->admin()->delete_instance("a", true).has_value());
   EXPECT_TRUE(wait->is_over());
 }
 

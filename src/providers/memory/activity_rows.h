@@ -60,6 +60,9 @@ class ActivityRows {
   // To be called after every change of visible_at or lock.
   void reindex(Activity& activity);
   void erase(Activity& activity);
+  // The token of an activity is no longer valid, and its owner did not acknowledge it.
+  void count_loss() noexcept { ++losses_; }
+  [[nodiscard]] std::uint64_t losses() const noexcept { return losses_; }
 
   // Visits what is ready, the longest ready first, then by position.
   void visit_ready(Timestamp now, const Visitor& visit) const;
@@ -71,6 +74,7 @@ class ActivityRows {
   std::map<Identity, Position> identities_;
   std::set<std::pair<Timestamp, Position>> ready_;
   Position last_position_ = 0;
+  std::uint64_t losses_ = 0;
 };
 
 }  // namespace perdure::memory

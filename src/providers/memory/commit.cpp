@@ -83,6 +83,7 @@ std::vector<ClaimedActivity> queue_activities(Store& store, const KeyRow& row, c
     if (activity == nullptr) continue;
     if (planted(PlantedFault::kRunningActivityNotWithdrawn) && activity->lock) continue;
     store.activities.erase(*activity);
+    store.activities.count_loss();
   }
   if (!commit.claim) return {};
   return claim_work(store, queued, commit, now);

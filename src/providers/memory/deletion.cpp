@@ -72,6 +72,7 @@ Deletion erase(Store& store, const std::vector<const KeyRow*>& rows) {
     for (const Position position : store.activities.all_of(row->id)) {
       if (planted(PlantedFault::kDeletionLeavesActivities)) break;
       store.activities.erase(*store.activities.find(position));
+      store.activities.count_loss();
       ++result.messages;
     }
     store.keys.erase(*store.keys.find(row->age));

@@ -2,6 +2,8 @@
 #include <perdure/memory_provider.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -240,6 +242,7 @@ ProviderResult<bool> MemoryProvider::wait_for_work(const WorkWait& wait, Timesta
   WorkWait one = wait;
   if (one.orchestrations) one.orchestrations->limit = std::min<std::size_t>(one.orchestrations->limit, 1);
   if (one.activities) one.activities->limit = std::min<std::size_t>(one.activities->limit, 1);
+  std::optional<std::uint64_t> losses_seen;  // a node may run a thousand activities: not all are checked at each commit
   return transactions_.wait(
       [&](const Store& store, Timestamp now) {
         Outlook outlook;
@@ -252,7 +255,8 @@ ProviderResult<bool> MemoryProvider::wait_for_work(const WorkWait& wait, Timesta
           outlook = {.found = !found.rows.empty(),
                      .look_again_at = std::min(outlook.look_again_at, found.look_again_at)};
         }
-        outlook.found = outlook.found || has_lost_any(store, one.held);
+        const std::uint64_t losses = store.activities.losses();
+        if (std::exchange(losses_seen, losses) != losses && has_lost_any(store, one.held)) outlook.found = true;
         return outlook;
       },
       deadline, wait.stop);

@@ -254,6 +254,7 @@ void CommitPipeline::append_activity_calls(std::vector<Call>& calls) {
     calls.push_back({sql::kRefuseQueued, Parameters(absent_.keys, absent_.executions, absent_.ids)});
   }
   if (!cancelled_.keys.empty()) {
+    cancelled_answer_ = calls.size();
     calls.push_back({sql::kCancelActivities, Parameters(cancelled_.keys, cancelled_.executions, cancelled_.ids)});
   }
   if (work_.keys.empty()) return;
@@ -385,7 +386,7 @@ std::vector<CommitAnswer> CommitPipeline::read(const std::vector<Rows>& answers)
 Topics CommitPipeline::topics(const std::vector<Rows>& answers) const {
   Topics topics = messages_.topics();
   topics.groups |= changed_groups_;
-  if (!cancelled_.keys.empty()) topics.groups |= kWithdrawals;
+  if (cancelled_answer_ && !answers[*cancelled_answer_].empty()) topics.groups |= kWithdrawals;
   topics.activities = !work_.keys.empty() && !claimed_answer_;
   if (claimed_answer_) {
     const Rows& queued = answers[*claimed_answer_];

@@ -114,6 +114,7 @@ class CommitPipeline {
   MessageLists messages_;
 
   // Where the answers of these calls are.
+  std::optional<std::size_t> cancelled_answer_;
   std::optional<std::size_t> claimed_answer_;
   std::size_t turn_answer_ = 0;
   std::optional<std::size_t> forgotten_answer_;

@@ -120,9 +120,10 @@ inline constexpr const char* kEndExecutions =
     " WHERE e.key = t.key AND e.execution = t.execution";
 inline constexpr const char* kKeepValues = "SELECT keep_values($1::bigint[])";
 inline constexpr const char* kRefuseQueued = "SELECT refuse_queued($1::bigint[], $2::bigint[], $3::bigint[])";
+// Returns a row for each that was there.
 inline constexpr const char* kCancelActivities =
     "DELETE FROM activities a USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) c(key, execution, activity_id)"
-    " WHERE a.key = c.key AND a.execution = c.execution AND a.activity_id = c.activity_id";
+    " WHERE a.key = c.key AND a.execution = c.execution AND a.activity_id = c.activity_id RETURNING a.id";
 // Nobody claims any of them.
 inline constexpr const char* kQueueActivities =
     "INSERT INTO activities(key, execution, activity_id, name, lane, session, ready_at, scheduled_at, expires_at,"

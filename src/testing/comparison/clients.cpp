@@ -37,13 +37,20 @@ void read_as_client(Run& run) {
 }
 
 void wait_for_work(Run& run) {
-  WorkWait wait;
+  Both<WorkWait> waits;
   Invention invention(run);
-  if (run.dice().chance(70)) wait.orchestrations = invention.instance_fetch();
-  if (run.dice().chance(60)) wait.activities = invention.work_fetch();
+  // A loss shows only if there is nothing to fetch.
+  const bool watches = run.dice().chance(40);
+  if (run.dice().chance(watches ? 15 : 70)) waits[0].orchestrations = invention.instance_fetch();
+  if (run.dice().chance(watches ? 15 : 60)) waits[0].activities = invention.work_fetch();
+  waits[1] = waits[0];
+  for (std::size_t left = watches ? run.dice().between(1, 3) : 0; left > 0; --left) {
+    const Both<LockToken> token = invention.work_token();
+    for (Side side = 0; side < waits.size(); ++side) waits[side].held.push_back(token[side]);
+  }
   const Timestamp deadline = run.now();
-  run.call([&] { return Fields("wait_for_work").add("", wait).text(); },
-           [&](Provider& store, Side) { return store.wait_for_work(wait, deadline); });
+  run.call([&] { return Fields("wait_for_work").add("", waits[0]).text(); },
+           [&](Provider& store, Side side) { return store.wait_for_work(waits[side], deadline); });
 }
 
 void wait_for_change(Run& run) {

@@ -174,7 +174,11 @@ std::string text_of(const Heartbeat& heartbeat) {
 }
 
 std::string text_of(const WorkWait& wait) {
-  return Fields("wait").add("orchestrations", wait.orchestrations).add("activities", wait.activities).text();
+  return Fields("wait")
+      .add("orchestrations", wait.orchestrations)
+      .add("activities", wait.activities)
+      .add("held", wait.held)
+      .text();
 }
 
 std::string text_of(const InstanceChange& change) {
