@@ -32,7 +32,9 @@ class HeldWatch {
   [[nodiscard]] bool is_watching() const noexcept { return state_ != State::kIdle; }
   [[nodiscard]] bool may_end() const noexcept { return state_ == State::kWatching; }
   [[nodiscard]] bool is_due(Timestamp now) const noexcept { return now >= wake_at(); }
-  [[nodiscard]] Timestamp wake_at() const noexcept { return state_ == State::kEnding ? Timestamp::max() : due_; }
+  [[nodiscard]] Timestamp wake_at() const noexcept {
+    return state_ == State::kEnding ? Timestamp::max() : std::max(due_, not_before_);
+  }
   [[nodiscard]] const std::stop_source& wait() const noexcept { return wait_; }
 
   // An activity that is not watched has run since then.
@@ -49,17 +51,19 @@ class HeldWatch {
   }
   void end() noexcept { state_ = State::kEnding; }
 
-  // The store has reported a loss, or the wait is over. The pause collects what else is lost at the same time.
+  // The store has reported a loss, or the wait has ended. The pause collects what else is lost at the same time.
   void responded(bool lost, Timestamp now) noexcept {
     state_ = State::kIdle;
     errors_.succeeded();
-    due_ = lost ? shifted(now, kWatchAfter) : now;
+    due_ = now;
+    if (lost) not_before_ = shifted(now, kWatchAfter);
   }
-  // Returns how long the store is left alone.
+  // Returns the pause before the next watch.
   Milliseconds failed(Timestamp now) noexcept {
     state_ = State::kIdle;
     const Milliseconds pause = errors_.failed();
-    due_ = shifted(now, pause);
+    due_ = now;
+    not_before_ = shifted(now, pause);
     return pause;
   }
 
@@ -68,7 +72,8 @@ class HeldWatch {
 
   bool wake_ups_;
   State state_ = State::kIdle;
-  Timestamp due_ = Timestamp::max();
+  Timestamp due_ = Timestamp::max();         // an activity must be watched from then on
+  Timestamp not_before_ = Timestamp::min();  // a pause: an activity that begins does not make it shorter
   ErrorBackoff errors_;
   std::stop_source wait_;
 };

@@ -192,6 +192,12 @@ class RandomRuns : public DispatchActivities {
   void carry_out(RequestId id, worker::Await&, Dice& dice) {
     answer(id, dice.chance(20) ? ProviderResult<bool>(random_error(dice)) : ProviderResult<bool>(dice.chance(50)));
   }
+  // A renewal may confirm the loss or not.
+  void carry_out(RequestId id, worker::Watch& body, Dice& dice) {
+    EXPECT_FALSE(body.held.empty());
+    ++watches;
+    answer(id, dice.chance(20) ? ProviderResult<bool>(random_error(dice)) : ProviderResult<bool>(dice.chance(50)));
+  }
   void carry_out(RequestId id, worker::Start& body, Dice&) {
     EXPECT_TRUE(running.emplace(body.run, Running{.activity = body.about.activity_id}).second);
     answer(id, worker::Done());
@@ -266,6 +272,7 @@ class RandomRuns : public DispatchActivities {
   std::set<RunId> replaced;
   std::vector<RunId> later;
   EventId next_activity = 1;
+  int watches = 0;
   bool given_up = false;  // its sessions
 };
 
@@ -316,6 +323,7 @@ TEST_P(RandomRunsOfASeed, ComeToRest) {
   EXPECT_TRUE(dispatcher().idle());
   EXPECT_TRUE(dispatcher().running_names().empty());
   EXPECT_TRUE(given_up) << "its sessions are still its own";
+  EXPECT_EQ(watches > 0, capabilities.wake_ups);
 }
 
 }  // namespace

@@ -117,6 +117,12 @@ class DispatchActivities : public ::testing::Test {
     answer(id, worker::Done());
     return body.run;
   }
+  // Activities that run come to the age at which the store is asked to report their loss.
+  void begin_watch() {
+    collect();
+    now += HeldWatch::kWatchAfter;
+    EXPECT_EQ(count<worker::Watch>(), 1U);
+  }
   // The function returns with this outcome.
   void finish(RunId run, ActivityOutcome outcome = Payload("\"out\"")) {
     dispatcher().ended(run, std::move(outcome), now);

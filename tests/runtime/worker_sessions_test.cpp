@@ -24,9 +24,11 @@ class HoldSessions : public DispatchActivities {
   }
   // A wait for work ends when the node is to end.
   void end_waits() {
-    if (count<EndWait>() == 0) return;
-    answer(take<EndWait>().first, Done());
-    answer(take<Await>().first, ProviderResult<bool>(false));
+    while (count<EndWait>() > 0) {
+      answer(take<EndWait>().first, Done());
+      const RequestId ended = count<Await>() > 0 ? take<Await>().first : take<Watch>().first;
+      answer(ended, ProviderResult<bool>(false));
+    }
   }
   // Answers whatever is wanted until that time, and notes the times at which sessions are renewed.
   std::vector<Milliseconds> renewals_until(Timestamp end, std::size_t held) {

@@ -213,6 +213,7 @@ TEST_F(WorkerStoreFailures, AcceptedTurnsShowThatAnOutcomeIsRefusedForItself) {
 TEST_F(WorkerStoreFailures, AnAttemptWhoseLockEndedWhileARenewalHangsIsTakenBack) {
   fetch({item(1)});
   start();
+  begin_watch();
   now = dispatcher().wake_at();
   const RequestId hanging = take<Renew>().first;
   now += options.worker_lock_timeout;
@@ -226,6 +227,7 @@ TEST_F(WorkerStoreFailures, AnAttemptWhoseLockEndedWhileARenewalHangsIsTakenBack
 TEST_F(WorkerStoreFailures, ALockThatIsLostLongAfterAFailureCounts) {
   fetch({item(1)});
   start();
+  begin_watch();
   now = dispatcher().wake_at();
   renew(error(ProviderErrorKind::kUnavailable));
   now = dispatcher().wake_at();

@@ -121,6 +121,38 @@ TEST_F(WatchActivities, AFailingStoreIsLeftAloneForAWhile) {
   EXPECT_EQ(count<Watch>(), 1U);
 }
 
+TEST_F(WatchActivities, AnActivityThatBeginsDoesNotShortenThePauseAfterAFailure) {
+  options.worker_concurrency = 2;
+  watched_run();
+  Milliseconds pause{100};
+  for (int failure = 0; failure < 3; ++failure) {
+    pause *= 2;
+    answer(take<Watch>().first, ProviderResult<bool>(error(ProviderErrorKind::kUnavailable)));
+    if (failure < 2) now += pause;
+  }
+  fetch({item(2)});
+  start();
+  now += pause - 1ms;
+  EXPECT_EQ(count<Watch>(), 0U);
+  EXPECT_LE(dispatcher().wake_at(), now + 1ms);
+  now += 1ms;
+  EXPECT_THAT(take<Watch>().second.held, SizeIs(2));
+}
+
+TEST_F(WatchActivities, APauseAfterALossCollectsOthers) {
+  options.worker_concurrency = 3;
+  watched_run();
+  answer(take<Watch>().first, ProviderResult<bool>(true));
+  renew(now + 30s);
+  fetch({item(2), item(3)});
+  start();
+  start();
+  now += kSoon - 1ms;
+  EXPECT_EQ(count<Watch>(), 0U);
+  now += 1ms;
+  EXPECT_THAT(take<Watch>().second.held, SizeIs(3));
+}
+
 TEST_F(WatchActivities, AStoreWithoutWakeUpsIsNotAsked) {
   capabilities.wake_ups = false;
   fetch({item(1)});
