@@ -164,6 +164,30 @@ TEST(LedgerCheck, ARunAfterTheNextStepHasBegunIsWrongWhoeverDied) {
       ElementsAre(HasSubstr("its outcome was recorded, for activity 4 of execution 2 had begun: node c, line 11")));
 }
 
+TEST(LedgerCheck, ARunAfterTheNextStepHasBegunIsRightForANodeThatStoodStillAtThatTime) {
+  RecordedSteps recorded = both();
+  recorded.next = {{kStep, kOther}};
+  const auto ledger = [](const LedgerEntry& disturbance, const LedgerEntry& end) {
+    return std::vector<LedgerEntry>{disturbance,        began("b"), ended("b"),           began("b", kOther),
+                                    ended("b", kOther), end,        began("a", kStep, 2), ended("a", kStep, 2)};
+  };
+  for (const char* what : {kStandstill, kFullVolume, kClockStep}) {
+    EXPECT_THAT(check_late_runs(ledger(disturbed("a", what), undisturbed("a", what)), recorded), IsEmpty()) << what;
+    EXPECT_THAT(check_late_runs(ledger(disturbed("b", what), undisturbed("b", what)), recorded),
+                ElementsAre(HasSubstr("node a, line 7")))
+        << what;
+  }
+  EXPECT_THAT(check_late_runs(ledger(disturbed(kEveryNode, kLostStore), undisturbed(kEveryNode, kLostStore)), recorded),
+              IsEmpty());
+  EXPECT_THAT(check_late_runs(ledger(disturbed("a", kDeath), undisturbed("a", kDeath)), recorded),
+              ElementsAre(HasSubstr("node a, line 7")));
+  // It went on before the next step began.
+  EXPECT_THAT(check_late_runs({disturbed("a", kStandstill), undisturbed("a", kStandstill), began("b"), ended("b"),
+                               began("b", kOther), ended("b", kOther), began("a", kStep, 2)},
+                              recorded),
+              ElementsAre(HasSubstr("node a, line 7")));
+}
+
 // The steps of a history, and which one shows that another was done.
 TEST(LedgerCheck, TheNextStepIsTheFirstThatWasScheduledAfterTheOutcome) {
   const auto event = [](EventId id, EventBody body) { return Event{id, 1, {}, {}, std::move(body)}; };

@@ -108,6 +108,17 @@ std::string ChildProcess::ask(const std::string& command) {
   return answer();
 }
 
+bool ChildProcess::has_line() {
+  pollfd answers{answers_, POLLIN, 0};
+  while (buffer_.find('\n') == std::string::npos && ::poll(&answers, 1, 0) > 0) {
+    std::array<char, 4096> bytes{};
+    const ssize_t count = ::read(answers_, bytes.data(), bytes.size());
+    if (count <= 0) break;
+    buffer_.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  return buffer_.find('\n') != std::string::npos;
+}
+
 void ChildProcess::send(int signal) const {
   if (process_ == 0) throw std::runtime_error("the child is gone");
   check(::kill(process_, signal) == 0 ? 0 : errno, "kill");

@@ -24,6 +24,8 @@ class ChildProcess {
   // The next line that it writes; empty once it is gone. Throws if it does not come in time.
   [[nodiscard]] std::string answer(Milliseconds patience = Milliseconds(100'000));
   std::string ask(const std::string& command);
+  // Whether answer() would return a line at once.
+  [[nodiscard]] bool has_line();
 
   void send(int signal) const;
   // Returns when a signal has stopped the process, so that SIGCONT would let it go on.

@@ -36,6 +36,8 @@ inline constexpr const char* kEveryNode = "*";
 inline constexpr const char* kDeath = "death";
 inline constexpr const char* kStandstill = "standstill";
 inline constexpr const char* kLostStore = "lost-store";
+inline constexpr const char* kFullVolume = "full-volume";  // the store refuses what it cannot write, renewals too
+inline constexpr const char* kClockStep = "clock-step";    // locks may expire early
 
 struct LedgerEntry {
   LedgerKind kind = LedgerKind::kRunBegan;

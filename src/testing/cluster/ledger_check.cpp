@@ -20,7 +20,7 @@ struct Disturbance {
   std::size_t began = 0;
   std::size_t ended = std::numeric_limits<std::size_t>::max();  // it goes on
 
-  [[nodiscard]] bool concerns(const Run& run) const { return node == kEveryNode || node == run.node; }
+  [[nodiscard]] bool concerns(const std::string& somewhere) const { return node == kEveryNode || node == somewhere; }
 };
 
 std::string to_string(const Run& run) {
@@ -41,6 +41,14 @@ class Account {
       for (std::size_t i = 1; i < runs.size(); ++i) check_repetition(step, runs[i - 1], runs[i]);
     }
     return std::move(wrong_);
+  }
+
+  // Whether the node may have had in its hands what was done elsewhere, from before one line of the ledger to another.
+  [[nodiscard]] bool comes_late(const std::string& node, std::size_t from, std::size_t to) const {
+    return std::any_of(disturbances_.begin(), disturbances_.end(), [&](const Disturbance& disturbance) {
+      return disturbance.what != kDeath && disturbance.concerns(node) && disturbance.ended > from &&
+             disturbance.began < to;
+    });
   }
 
  private:
@@ -93,8 +101,8 @@ class Account {
   void check_repetition(const Step& step, const Run& first, const Run& second) {
     const bool excused = std::any_of(disturbances_.begin(), disturbances_.end(), [&](const Disturbance& disturbance) {
       if (disturbance.ended < first.began || disturbance.began > second.began) return false;
-      const bool late = disturbance.what == kStandstill && disturbance.concerns(second);
-      return disturbance.concerns(first) || late;
+      const bool late = disturbance.what == kStandstill && disturbance.concerns(second.node);
+      return disturbance.concerns(first.node) || late;
     });
     if (!excused) {
       wrong(step, "it ran twice without a reason: " + to_string(first) + "; then " + to_string(second));
@@ -114,14 +122,17 @@ std::vector<std::string> check_ledger(const std::vector<LedgerEntry>& ledger, co
 }
 
 std::vector<std::string> check_late_runs(const std::vector<LedgerEntry>& ledger, const RecordedSteps& recorded) {
+  const Account account(ledger);
   std::vector<std::string> wrong;
-  std::set<Step> begun;
+  std::map<Step, std::size_t> begun;  // the line of the first run
   for (std::size_t position = 0; position < ledger.size(); ++position) {
     const LedgerEntry& entry = ledger[position];
     if (entry.kind != LedgerKind::kRunBegan) continue;
-    begun.insert(entry.step);
+    begun.try_emplace(entry.step, position);
     const auto next = recorded.next.find(entry.step);
-    if (next == recorded.next.end() || !begun.contains(next->second)) continue;
+    if (next == recorded.next.end()) continue;
+    const auto next_began = begun.find(next->second);
+    if (next_began == begun.end() || account.comes_late(entry.node, next_began->second, position)) continue;
     wrong.push_back(to_string(entry.step) + ": it ran again although its outcome was recorded, for activity " +
                     std::to_string(next->second.activity) + " of execution " + std::to_string(next->second.execution) +
                     " had begun: node " + entry.node + ", line " + std::to_string(position + 1));

@@ -27,8 +27,9 @@ struct RecordedSteps {
                                                     const RecordedSteps& recorded);
 
 // A line for each run of a step that began after the next one had. What a turn schedules runs when the turn is
-// committed, so the outcome of the step was recorded by then, and a further run has no reason, whatever happened to
-// nodes.
+// committed, so the outcome of the step was recorded by then, and a further run has no reason, whichever nodes died.
+// Only a node that stood still, or knew nothing of the store, when the next step began may have had the step in its
+// hands.
 [[nodiscard]] std::vector<std::string> check_late_runs(const std::vector<LedgerEntry>& ledger,
                                                        const RecordedSteps& recorded);
 

@@ -13,12 +13,11 @@
 
 #include <sys/wait.h>
 
-#include <perdure/client.h>
 #include "testing/cluster/child_process.h"
 #include "testing/cluster/ledger.h"
 #include "testing/cluster/torture_check.h"
 #include "testing/cluster/worker_options.h"
-#include "testing/cluster/workflows.h"
+#include "testing/cluster/workload.h"
 #include "testing/dice.h"
 
 namespace perdure::testing::cluster {
@@ -51,23 +50,15 @@ struct TorturedWorker {
   ChildProcess process;
 };
 
-struct WorkflowUnderWay {
-  std::string instance;
-  std::string workflow;
-  int input = 0;
-  bool raised = false;  // of kEventWorkflow
-};
-
 class Torturer {
  public:
   Torturer(const std::shared_ptr<Provider>& store, const TortureOptions& options)
       : options_(options),
         store_(store),
-        client_(store),
+        workload_(store),
         ledger_(options.folder + "/ledger"),
         dice_(options.seed),
         begin_(SteadyClock::now()),
-        last_end_(begin_),
         last_look_(begin_) {}
 
   TortureReport run() {
@@ -80,7 +71,7 @@ class Torturer {
       }
       read_ledger();
       // What stopped in the midst of its work has books that nobody has closed.
-      if (!failed()) report_.problems = check_books(*store_, ledger_, started_);
+      if (!failed()) report_.problems = check_books(*store_, ledger_, workload_.started());
     } catch (const std::exception& error) {
       problem("the driver cannot go on: " + std::string(error.what()));
     }
@@ -95,7 +86,7 @@ class Torturer {
     draw_next_strike();
     while (!failed()) {
       const bool struck_enough = report_.counts.kills >= options_.kills;
-      if (struck_enough && under_way_.empty()) return;
+      if (struck_enough && workload_.under_way() == 0) return;
       if (!struck_enough) start_workflows();
       read_ledger();
       if (!struck_enough && report_.counts.ledger_entries >= next_strike_) strike();
@@ -213,72 +204,43 @@ class Torturer {
   // ---- workflows ----
 
   void start_workflows() {
-    while (under_way_.size() < options_.in_flight) {
-      const std::size_t number = report_.counts.workflows++;
-      const std::size_t kind = number % (kWorkflows.size() + 1);
-      const std::string workflow = kind < kWorkflows.size() ? kWorkflows[kind] : kEventWorkflow;
-      const WorkflowUnderWay started{workflow + "-" + std::to_string(number), workflow, static_cast<int>(number)};
-      client_.start_orchestration(started.instance, workflow, started.input);
-      if (workflow == "Queue") client_.enqueue_event(started.instance, kOrders, started.input);
-      under_way_.push_back(started);
-      started_.insert(started.instance);
+    while (workload_.under_way() < options_.in_flight) {
+      ++report_.counts.workflows;
+      workload_.start_next();
     }
   }
 
   void look_at_workflows() {
     if (SteadyClock::now() - last_look_ < kLookInterval) return;
-    std::erase_if(under_way_, [this](WorkflowUnderWay& workflow) { return has_ended(workflow); });
+    workload_.update();
+    report_.counts.workflows_done = workload_.done();
+    for (std::string& line : workload_.take_problems()) problem(std::move(line));
     last_look_ = SteadyClock::now();
-  }
-
-  bool has_ended(WorkflowUnderWay& workflow) {
-    const OrchestrationStatus status = client_.get_orchestration_status(workflow.instance);
-    if (workflow.workflow == kEventWorkflow && !workflow.raised && status.custom_status == kWaiting) {
-      client_.raise_event(workflow.instance, kGo, workflow.input);  // once: it must not be lost
-      workflow.raised = true;
-    }
-    if (!status.ended()) return false;
-    last_end_ = SteadyClock::now();
-    ++report_.counts.workflows_done;
-    const std::string expected = std::to_string(expected_result(workflow.workflow, workflow.input));
-    if (!status.completed()) {
-      problem("'" + workflow.instance + "' is " + std::string(to_string(status.state)) +
-              " and should have completed with " + expected + ": " + status.error_text());
-    } else if (status.output != expected) {  // a number is stored as it is written
-      problem("'" + workflow.instance + "' came to " + status.output.value_or("nothing") + " instead of " + expected);
-    }
-    return true;
   }
 
   // ---- limits ----
 
   void look_at_the_time() {
     const auto now = SteadyClock::now();
-    const bool stalled = now - last_end_ > options_.stall_limit;
+    const bool stalled = now - workload_.last_end() > options_.stall_limit;
     const bool too_long = options_.time_limit.count() > 0 && now - begin_ > options_.time_limit;
     if (!stalled && !too_long) return;
     const auto seconds = [](Milliseconds limit) { return std::to_string(limit.count() / 1'000) + " s"; };
     problem(stalled ? "no workflow has ended for " + seconds(options_.stall_limit)
                     : "it is not done after " + seconds(options_.time_limit));
-    std::vector<std::string> instances;
-    instances.reserve(under_way_.size());
-    for (const WorkflowUnderWay& workflow : under_way_) instances.push_back(workflow.instance);
-    for (std::string& line : describe_stuck(store_, instances)) problem(std::move(line));
+    for (std::string& line : describe_stuck(store_, workload_.names_under_way())) problem(std::move(line));
   }
 
   const TortureOptions& options_;
   std::shared_ptr<Provider> store_;
-  Client client_;
+  Workload workload_;
   Ledger ledger_;
   Dice dice_;
   SteadyClock::time_point begin_;
-  SteadyClock::time_point last_end_;   // of a workflow
   SteadyClock::time_point last_look_;  // at workflows
   std::size_t next_strike_ = 0;        // when the ledger has so many lines
   TortureReport report_;
   std::list<TorturedWorker> workers_;
-  std::vector<WorkflowUnderWay> under_way_;
-  std::set<std::string> started_;
   std::set<Step> steps_;  // that have run
 };
 
