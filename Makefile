@@ -9,11 +9,12 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 BENCH_ARGS ?=
 SOAK_ARGS ?=
+STORM_ARGS ?=
 MUTATION_ARGS ?=
 FUZZ_SECONDS ?=
 SANITIZE_ALL ?= OFF
 
-.PHONY: build install setup test demo bench bench-micro ceiling soak check format sanitize matrix fuzz mutation clean help
+.PHONY: build install setup test demo bench bench-micro ceiling soak storm check format sanitize matrix fuzz mutation clean help
 
 say = printf '== %s\n' "$(strip $(1))"
 configure = $(call say,configure $(1)); cmake --preset $(1) >/dev/null
@@ -84,6 +85,13 @@ soak: setup
 	@$(call say,run bench/soak)
 	@build/release/bench/soak store=build/release/bench/soak.db $(SOAK_ARGS)
 
+# Ten minutes, unless STORM_ARGS=seconds=60 or the like says otherwise. It mounts a small file system, so it needs root.
+storm: setup
+	@$(call configure,release)
+	@$(call build,release,perdure_storm)
+	@$(call say,run tests/cluster/storm)
+	@build/release/tests/perdure_storm $(STORM_ARGS)
+
 check: setup
 	@$(call configure,clang)
 	@$(call configure,fuzz)
@@ -146,6 +154,7 @@ help:
 	@echo 'make bench-micro  what single parts cost; BENCH_ARGS=--benchmark_filter=...'
 	@echo 'make ceiling    the SQLite and PostgreSQL stores beside what the bare databases reach'
 	@echo 'make soak       two runtimes under a mixed workload for ten minutes'
+	@echo 'make storm      all faults at once for ten minutes on PostgreSQL, as root; STORM_ARGS="seconds=60 seed=17"'
 	@echo 'make check      clang-format on all sources, clang-tidy on what changed; CHECK_BASE=<commit>, CHECK_ALL=1'
 	@echo 'make format     let clang-format rewrite all sources'
 	@echo 'make sanitize   tests under address and undefined, those with threads under thread; SANITIZE_ALL=ON for all'

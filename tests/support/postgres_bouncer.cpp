@@ -6,7 +6,11 @@
 #include <iterator>
 #include <stdexcept>
 
+#include <arpa/inet.h>
 #include <libpq-fe.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "support/free_port.h"
 #include "support/postgres_programs.h"
@@ -20,35 +24,72 @@ constexpr const char* kProgram = "/usr/sbin/pgbouncer";
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::chrono::milliseconds kPause{5};
 
+bool accepts_connections(int port) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool accepted = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  ::close(socket);
+  return accepted;
+}
+
 }  // namespace
 
-PgBouncer::PgBouncer(const PostgresServer& server, const std::string& pool_mode) : port_(free_port()) {
+PgBouncer::PgBouncer(const PostgresServer& server, const std::string& pool_mode)
+    : PgBouncer(server.port(), pool_mode) {}
+
+PgBouncer::PgBouncer(int server_port, const std::string& pool_mode) : port_(free_port()) {
   if (!std::filesystem::exists(kProgram)) throw std::runtime_error("there is no pgbouncer: make setup installs it");
   give_to_postgres_user(folder_.path());
-  const std::string configuration = folder_.file("pgbouncer.ini");
-  std::ofstream(configuration) << "[databases]\n"
-                               << "* = host=127.0.0.1 port=" << server.port() << " user=postgres\n"
-                               << "[pgbouncer]\n"
-                               << "listen_addr = 127.0.0.1\n"
-                               << "listen_port = " << port_ << "\n"
-                               << "unix_socket_dir =\n"
-                               << "auth_type = any\n"
-                               << "default_pool_size = 50\n"
-                               << "pool_mode = " << pool_mode << "\n";
-  const std::string log = folder_.file("log");
-  process_ = std::make_unique<PostgresProcess>(kProgram, std::vector<std::string>{configuration}, folder_.path(), log,
-                                               SIGTERM);
+  std::ofstream(folder_.file("pgbouncer.ini")) << "[databases]\n"
+                                               << "* = host=127.0.0.1 port=" << server_port << " user=postgres\n"
+                                               << "[pgbouncer]\n"
+                                               << "listen_addr = 127.0.0.1\n"
+                                               << "listen_port = " << port_ << "\n"
+                                               << "listen_backlog = 1024\n"  // for clients while it stands still
+                                               << "unix_socket_dir =\n"
+                                               << "auth_type = any\n"
+                                               << "default_pool_size = 50\n"
+                                               << "pool_mode = " << pool_mode << "\n";
+  start();
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (PQping(url().c_str()) != PQPING_OK) {
     if (process_->ended_within(kPause) || std::chrono::steady_clock::now() > deadline) {
-      std::ifstream file(log);
+      std::ifstream file(folder_.file("log"));
       throw std::runtime_error("pgbouncer does not answer. Its log:\n" +
                                std::string(std::istreambuf_iterator<char>(file), {}));
     }
   }
 }
 
+void PgBouncer::start() {
+  process_ = std::make_unique<PostgresProcess>(kProgram, std::vector<std::string>{folder_.file("pgbouncer.ini")},
+                                               folder_.path(), folder_.file("log"), SIGTERM);
+}
+
 PgBouncer::~PgBouncer() = default;
+
+// Without a look at the server, which may be silent.
+void PgBouncer::restart() {
+  process_.reset();
+  start();
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!accepts_connections(port_)) {
+    if (process_->ended_within(kPause) || std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error("pgbouncer does not start again");
+    }
+  }
+}
+
+void PgBouncer::stand_still() const {
+  process_->send(SIGSTOP);
+}
+
+void PgBouncer::go_on() const {
+  process_->send(SIGCONT);
+}
 
 std::string PgBouncer::url(const std::string& database) const {
   return "postgresql://postgres@127.0.0.1:" + std::to_string(port_) + "/" + database;

@@ -16,13 +16,24 @@ class PgBouncer {
   // `pool_mode` is "session", "transaction" or "statement". Returns when it answers. Throws std::runtime_error with the
   // end of its log.
   PgBouncer(const PostgresServer& server, const std::string& pool_mode);
+  // In front of what listens on that port of 127.0.0.1, for example a proxy.
+  PgBouncer(int server_port, const std::string& pool_mode);
   PgBouncer(const PgBouncer&) = delete;
   PgBouncer& operator=(const PgBouncer&) = delete;
   ~PgBouncer();
 
   [[nodiscard]] std::string url(const std::string& database = "postgres") const;
+  [[nodiscard]] int port() const noexcept { return port_; }
+
+  // Cuts all its connections, and returns when it accepts new ones on the same port.
+  void restart();
+  // SIGSTOP and SIGCONT: while it stands still, it is silent for clients and for the server.
+  void stand_still() const;
+  void go_on() const;
 
  private:
+  void start();
+
   TemporaryFolder folder_;
   int port_ = 0;
   std::unique_ptr<PostgresProcess> process_;
