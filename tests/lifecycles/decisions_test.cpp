@@ -11,6 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using Decisions = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(Decisions);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Decisions);
 
 using Text = std::string;
 

@@ -9,6 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using DeletedIds = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(DeletedIds);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(DeletedIds);
 
 TEST_P(DeletedIds, AQueuedChildIsNotDeletedAlone) {
   queue_child_start(world, false);

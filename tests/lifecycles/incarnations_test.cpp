@@ -7,6 +7,7 @@ namespace {
 
 using Incarnations = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(Incarnations);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Incarnations);
 
 // Keeper(n): completes with what its child "Later" makes of n, which is n. Asks(id): completes with what the child `id`
 // says. Detaches(id): detaches the child `id` and completes with 1. Innocent(): an activity, then the message "go", 9.

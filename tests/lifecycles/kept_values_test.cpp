@@ -10,6 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using KeptValues = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(KeptValues);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(KeptValues);
 
 using Text = std::string;
 using Values = std::map<std::string, std::string>;

@@ -10,6 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using Queues = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(Queues);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Queues);
 
 using Text = std::string;
 

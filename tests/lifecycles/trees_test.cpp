@@ -12,6 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Trees = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(Trees);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Trees);
 
 using Text = std::string;
 constexpr auto kStillRunning = ClientErrorKind::kStillRunning;

@@ -13,6 +13,7 @@ using Ctx = OrchestrationContext;
 
 using Basics = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(Basics);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Basics);
 
 TEST_P(Basics, AnOrchestrationWithoutActivitiesCompletes) {
   Registry registry;

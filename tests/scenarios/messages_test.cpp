@@ -30,6 +30,7 @@ class Messages : public InEveryWorld {
   }
 };
 PERDURE_IN_EVERY_WORLD(Messages);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Messages);
 
 // ---- Twice: W7 -----------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ using Ctx = OrchestrationContext;
 
 using Values = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(Values);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Values);
 
 std::string joined(const std::vector<std::string>& keys) {
   std::string text;

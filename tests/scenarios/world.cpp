@@ -59,6 +59,10 @@ std::vector<WorldKind> stepped_worlds() {
   return worlds;
 }
 
+std::vector<WorldKind> worlds_rebuilt_from_postgres() {
+  return {{.store = StoreKind::kPostgres, .cache = false, .seed = 9}};
+}
+
 class World::Node {
  public:
   std::unique_ptr<Runtime> threads;

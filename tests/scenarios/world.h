@@ -29,10 +29,12 @@ struct WorldKind {
 };
 
 // Every combination of store, driver and cache; a few more seeds where the driver has one; and the fast path. Those in
-// PostgreSQL take longest, so there all instances are cached.
+// PostgreSQL take longest, so there all instances are cached; see worlds_rebuilt_from_postgres.
 [[nodiscard]] std::vector<WorldKind> all_worlds();
 // The same without threads, whose nodes can die.
 [[nodiscard]] std::vector<WorldKind> stepped_worlds();
+// PostgreSQL without a cache, so that every fetch returns the history.
+[[nodiscard]] std::vector<WorldKind> worlds_rebuilt_from_postgres();
 
 class World {
  public:
@@ -112,6 +114,12 @@ class InEveryWorld : public ::testing::TestWithParam<WorldKind> {
 
 #define PERDURE_IN_EVERY_WORLD(suite)                                                         \
   INSTANTIATE_TEST_SUITE_P(Worlds, suite, ::testing::ValuesIn(::perdure::test::all_worlds()), \
+                           [](const auto& world) { return world.param.name(); })
+
+// Also with executions that are rebuilt from PostgreSQL for every turn, which takes long: for suites whose instances
+// have histories, values and successors.
+#define PERDURE_ALSO_REBUILT_FROM_POSTGRES(suite)                                                                      \
+  INSTANTIATE_TEST_SUITE_P(RebuiltWorlds, suite, ::testing::ValuesIn(::perdure::test::worlds_rebuilt_from_postgres()), \
                            [](const auto& world) { return world.param.name(); })
 
 }  // namespace perdure::test
