@@ -47,18 +47,23 @@ bool has_foreign_messages(const OrchestrationItem& item) {
                      [&](const QueuedMessage& message) { return is_for_another(message.record, item); });
 }
 
-std::size_t keep_foreign_messages(OrchestrationItem& item, DecodedMessages& decoded) {
-  std::size_t cancels = 0;
+void keep_foreign_messages(OrchestrationItem& item, DecodedMessages& decoded) {
   std::erase_if(decoded.messages, [&](const Message& message) {
     if (std::holds_alternative<messages::StartOrchestration>(message.body)) return false;
     const auto* cancel = std::get_if<messages::CancelInstance>(&message.body);
-    if (!cancel || !is_foreign(*cancel, item.metadata->parent)) return true;
-    ++cancels;
-    return false;
+    return !cancel || !is_foreign(*cancel, item.metadata->parent);
   });
   decoded.undecodable.clear();
   std::erase_if(item.messages, [&](const QueuedMessage& message) { return !is_for_another(message.record, item); });
-  return cancels;
+}
+
+bool has_foreign_link(const Message& message, const std::optional<ParentLink>& link, std::uint64_t incarnation) {
+  if (const auto* cancel = std::get_if<messages::CancelInstance>(&message.body)) return is_foreign(*cancel, link);
+  if (const auto* completed = std::get_if<messages::SubOrchestrationCompleted>(&message.body)) {
+    return completed->parent_incarnation != incarnation;
+  }
+  const auto* failed = std::get_if<messages::SubOrchestrationFailed>(&message.body);
+  return failed && failed->parent_incarnation != incarnation;
 }
 
 }  // namespace perdure::runtime

@@ -2,11 +2,12 @@
 // the cancels of their parents. Their envelopes suffice to refuse or discard them, without the instance's code.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include <perdure/event.h>
 #include <perdure/fetch.h>
+#include <perdure/message.h>
 #include "providers/item_decoder.h"
 
 namespace perdure::runtime {
@@ -17,8 +18,11 @@ namespace perdure::runtime {
 
 [[nodiscard]] bool has_foreign_messages(const OrchestrationItem& item);
 
-// Removes all other messages from the item and from `decoded`. Returns the number of foreign cancels that are left; the
-// rest are starts.
-[[nodiscard]] std::size_t keep_foreign_messages(OrchestrationItem& item, DecodedMessages& decoded);
+// Removes all other messages from the item and from `decoded`: foreign cancels and starts remain.
+void keep_foreign_messages(OrchestrationItem& item, DecodedMessages& decoded);
+
+// Whether it is the cancel of another parent, or the outcome of a child of another incarnation.
+[[nodiscard]] bool has_foreign_link(const Message& message, const std::optional<ParentLink>& link,
+                                    std::uint64_t incarnation);
 
 }  // namespace perdure::runtime

@@ -138,7 +138,7 @@ TurnDecision TurnProcessor::decide(Turn& turn) const {
   const OrchestrationItem& item = turn.item();
   const bool continues = turn.begins_next && has_kind(item, MessageKind::kContinueAsNew);
   if (item.metadata && is_terminal(item.metadata->status) && !turn.begins_next) {
-    return drop_batch(turn, "messages for an instance that has ended are dropped");
+    return drop_batch(turn, "messages for an instance that has ended are dropped", IgnoreReason::kExecutionEnded);
   }
   if (turn.begins_next && !continues) {
     return has_kind(item, MessageKind::kStartOrchestration) ? drop_starts(turn) : without_continuation(turn);
@@ -198,7 +198,7 @@ TurnDecision TurnProcessor::run(Turn& turn) const {
                                    .key_values = snapshot_of(turn.task.history)});
     if (const auto* missing = std::get_if<NotRegistered>(&opened)) return without_handler(turn, *missing);
     if (std::holds_alternative<NothingToRun>(opened)) {
-      return drop_batch(turn, "messages for an instance that does not exist are dropped");
+      return drop_batch(turn, "messages for an instance that does not exist are dropped", IgnoreReason::kNotStarted);
     }
     kept.emplace();
     kept->incarnation = turn.incarnation();
@@ -376,13 +376,20 @@ TurnDecision TurnProcessor::end(Turn& turn, ErrorDetails error) const {
   return commit(turn, outcome);
 }
 
-TurnDecision TurnProcessor::drop_batch(Turn& turn, std::string_view why,
+TurnDecision TurnProcessor::drop_batch(Turn& turn, std::string_view why, IgnoreReason reason,
                                        const std::optional<ParentLink>& parent) const {
+  std::vector<IgnoreReason> ignored;
   std::string kinds;
-  for (const Message& message : turn.messages.messages)
+  for (const Message& message : turn.messages.messages) {
+    const bool foreign = has_foreign_link(message, turn.link(), turn.incarnation());
+    ignored.push_back(foreign ? IgnoreReason::kForeignLink : reason);
     kinds += (kinds.empty() ? "" : ", ") + std::string(kind_name(message.body));
-  for (const UndecodableMessage& message : turn.messages.undecodable)
+    if (foreign) kinds += " (" + std::string(to_string(IgnoreReason::kForeignLink)) + ")";
+  }
+  for (const UndecodableMessage& message : turn.messages.undecodable) {
+    ignored.push_back(reason);
     kinds += (kinds.empty() ? "" : ", ") + message.error;
+  }
   warn(turn, why, "messages", kinds);
   TurnCommit commit;
   commit.token = turn.item().token;
@@ -392,7 +399,9 @@ TurnDecision TurnProcessor::drop_batch(Turn& turn, std::string_view why,
   for (const Message& message : turn.messages.messages) {
     if (const auto refusal = refusal_of(message, parent)) commit.messages.push_back(encode_message(*refusal));
   }
-  return {.action = std::move(commit), .kept = {}, .report = {}};
+  TurnDecision decision{.action = std::move(commit), .kept = {}, .report = {}};
+  if (metrics_.enabled()) decision.counts.ignored = std::move(ignored);
+  return decision;
 }
 
 // More starts than a batch holds may stand in front of a continuation; what else came waits for it too.
@@ -402,17 +411,17 @@ TurnDecision TurnProcessor::drop_starts(Turn& turn) const {
   std::erase_if(turn.messages.messages, [](const Message& message) {
     return !std::holds_alternative<messages::StartOrchestration>(message.body);
   });
-  return drop_batch(turn, "starts of an instance that is about to continue as new are dropped", turn.link());
+  turn.messages.undecodable.clear();  // no start: the envelope of one suffices
+  return drop_batch(turn, "starts of an instance that is about to continue as new are dropped",
+                    IgnoreReason::kAlreadyStarted, turn.link());
 }
 
 // Neither needs the code or the history of the instance, and neither may cost it an attempt.
 std::optional<TurnDecision> TurnProcessor::discard_foreign(Turn& turn) const {
   if (!has_foreign_messages(turn.item())) return std::nullopt;
-  const std::size_t cancels = keep_foreign_messages(turn.task.item, turn.messages);
-  TurnDecision decision = drop_batch(
-      turn, "messages for another instance of this id are discarded; this one cannot run on this node", turn.link());
-  if (metrics_.enabled()) decision.counts.ignored.assign(cancels, IgnoreReason::kForeignLink);
-  return decision;
+  keep_foreign_messages(turn.task.item, turn.messages);
+  return drop_batch(turn, "messages for another instance of this id are discarded; this one cannot run on this node",
+                    IgnoreReason::kAlreadyStarted, turn.link());
 }
 
 TurnDecision TurnProcessor::give_back(const Turn& turn, Milliseconds delay) const {

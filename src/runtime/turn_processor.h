@@ -92,7 +92,8 @@ class TurnProcessor {
   [[nodiscard]] TurnDecision end(Turn& turn, ErrorDetails error) const;
   // Who sent a start is told that its id is taken, unless it is the instance's own parent. Absent: also that one, since
   // what has ended has told it already.
-  [[nodiscard]] TurnDecision drop_batch(Turn& turn, std::string_view why,
+  // `reason` is that of every message whose link is not foreign.
+  [[nodiscard]] TurnDecision drop_batch(Turn& turn, std::string_view why, IgnoreReason reason,
                                         const std::optional<ParentLink>& parent = std::nullopt) const;
   [[nodiscard]] TurnDecision drop_starts(Turn& turn) const;
   // For an instance that cannot run on this node: refuses the starts that meet it and discards the cancels of parents

@@ -1,7 +1,8 @@
 // A parent that asks for a child under an id that is taken is refused; the instance that has the id notices nothing.
 // The guide promises "It is cancelled when its future is dropped or its parent ends" of a parent's own child only. Each
 // program ends the would-be parent, or drops its future, before the refusal can reach it.
-#include "lifecycles/programs.h"
+#include <perdure/engine_metrics.h>
+#include "lifecycles/queued_child.h"
 
 namespace perdure::test {
 namespace {
@@ -12,7 +13,19 @@ using SteppedForeignCancel = InEveryWorld;
 INSTANTIATE_TEST_SUITE_P(Worlds, SteppedForeignCancel, ::testing::ValuesIn(stepped_worlds()),
                          [](const auto& kind) { return kind.param.name(); });
 
+using ::testing::Not;
+
 constexpr const char* kImpostors[] = {"EndsEarly", "FailsEarly", "DropsEarly", "ContinuesEarly"};
+
+std::uint64_t ignored(const World& world, std::string_view reason) {
+  return world.metrics().counter_value(metric::kMessagesIgnored.name, {{"reason", reason}});
+}
+
+void expect_foreign_link_logged(const World& world) {
+  const auto records = world.log().find("it is from or for another parent, or another incarnation of it");
+  ASSERT_THAT(records, Not(::testing::IsEmpty()));
+  EXPECT_EQ(records.front().level, LogLevel::kWarn);
+}
 
 // Each asks for the child `id` and does not wait for it.
 Registry add_impostors(Registry registry) {
@@ -69,6 +82,8 @@ void meet_impostors(World& world, const std::string& victim) {
   world.stop_node(node);
   world.start_node(registry_of(add_victims, add_impostors, add_owner), only_registered());
   world.settle();
+  EXPECT_EQ(ignored(world, "foreign_link"), 6U) << "each of them has sent a cancel";
+  expect_foreign_link_logged(world);
 }
 
 void expect_unharmed(World& world, const std::string& victim) {
@@ -105,6 +120,22 @@ TEST_P(ForeignCancel, AnotherParentsChildThatIsOnlyQueuedIsUnharmed) {
   meet_impostors(world, "x");
   expect_unharmed(world, "x");
   EXPECT_EQ(outcome_of(world.client(), "owner"), "Completed 7");
+}
+
+// The start that is refused, the cancel and an event of a client come in one batch. The refusal then meets a parent
+// that has ended, too.
+TEST_P(ForeignCancel, AnInstanceThatHasEndedDiscardsItToo) {
+  world.client().start_orchestration("x", "Quick", 1);
+  run_node(world, add_victims());
+  postpone(world, "x", 30min);
+  world.client().start_orchestration("impostor", "EndsEarly", "x");
+  world.start_node(registry_of(add_impostors), only_registered());
+  EXPECT_EQ(world.wait("impostor").result<int>(), 1);
+  world.settle();
+  EXPECT_EQ(outcome_of(world.client(), "x"), "Completed 1");
+  EXPECT_EQ(ignored(world, "foreign_link"), 1U);
+  EXPECT_EQ(ignored(world, "execution_ended"), 3U);
+  expect_foreign_link_logged(world);
 }
 
 TEST_P(ForeignCancel, AChildDoesNotCancelItsOwnParent) {

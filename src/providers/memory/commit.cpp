@@ -125,7 +125,7 @@ CommitAnswer apply(Store& store, KeyRow& row, const TurnCommit& commit, Timestam
   std::vector<ClaimedActivity> claimed = queue_activities(store, row, commit, now);
   for (const MessageRecord& message : commit.messages) {
     if (planted(PlantedFault::kContinueAsNewSendsNothing) && continues(commit) && message.instance != row.id) continue;
-    if (!store.lacks_receiver(message)) store.enqueue(message, now);
+    store.enqueue_or_discard(message, now);
   }
   row.last_commit = commit.commit_id;
   if (!(planted(PlantedFault::kAttemptsSurviveContinueAsNew) && continues(commit))) row.attempts = 0;

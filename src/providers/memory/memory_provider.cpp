@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <perdure/engine_metrics.h>
+#include "providers/discarded_messages.h"
 #include "providers/history_damage.h"
 #include "providers/memory/commit.h"
 #include "providers/memory/instance_queue.h"
@@ -87,12 +88,27 @@ class MemoryProvider final : public Provider, public HistoryDamage {
 
  private:
   void report(const std::vector<DroppedMessage>& dropped) const;
+  // Runs a transaction that may discard messages, and reports them after it.
+  template <class Operation>
+  auto run_and_report(Operation operation);
 
   Logger logger_;
   Metrics metrics_;
   Transactions transactions_;
   MemoryAdmin admin_;
 };
+
+template <class Operation>
+auto MemoryProvider::run_and_report(Operation operation) {
+  std::vector<DiscardedMessages> discarded;
+  auto outcomes = transactions_.run_and_notify([&](Store& store, Timestamp now) {
+    auto results = operation(store, now);
+    discarded = std::exchange(store.discarded, {});
+    return results;
+  });
+  for (const DiscardedMessages& each : discarded) each.report(logger_, metrics_);
+  return outcomes;
+}
 
 // ---- The orchestrator queue ----
 
@@ -123,7 +139,7 @@ ProviderResult<StoredHistory> MemoryProvider::read_history(const LockToken& toke
 }
 
 std::vector<ProviderResult<CommitAnswer>> MemoryProvider::ack_orchestration_items(std::span<const TurnCommit> commits) {
-  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+  return run_and_report([&](Store& store, Timestamp now) {
     return each<ProviderResult<CommitAnswer>>(
         commits, [&](const TurnCommit& commit) { return commit_turn(store, commit, now); });
   });
@@ -166,7 +182,7 @@ ProviderResult<WorkBatch> MemoryProvider::fetch_work_items(const WorkFetch& fetc
 }
 
 std::vector<ProviderResult<void>> MemoryProvider::ack_work_items(std::span<const WorkAck> acks) {
-  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
+  return run_and_report([&](Store& store, Timestamp now) {
     return each<ProviderResult<void>>(acks, [&](const WorkAck& ack) { return ack_work(store, ack, now); });
   });
 }

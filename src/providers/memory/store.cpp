@@ -13,6 +13,14 @@ bool Store::lacks_receiver(const MessageRecord& message) const {
   return row == nullptr || is_orphan(*row);
 }
 
+void Store::enqueue_or_discard(const MessageRecord& message, Timestamp now) {
+  if (lacks_receiver(message)) {
+    discarded.push_back({.instance = message.instance});
+  } else {
+    enqueue(message, now);
+  }
+}
+
 void Store::enqueue(const MessageRecord& message, Timestamp now) {
   KeyRow& row = keys.obtain(message.instance);
   Message queued{.record = message, .visible_at = message.visible_at.value_or(now)};

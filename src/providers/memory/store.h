@@ -4,11 +4,13 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <perdure/fetch.h>
 #include <perdure/provider.h>
 #include <perdure/provider_error.h>
 #include <perdure/types.h>
+#include "providers/discarded_messages.h"
 #include "providers/memory/activity_rows.h"
 #include "providers/memory/key_rows.h"
 #include "providers/memory/sessions.h"
@@ -25,9 +27,12 @@ struct Store {
   Tokens tokens;
   std::map<std::string, NodeInfo> nodes;
   MessageId last_message = 0;
+  std::vector<DiscardedMessages> discarded;  // by this transaction; the provider reports and clears them after it
 
   // The message needs an instance or a queued start, and there is neither.
   [[nodiscard]] bool lacks_receiver(const MessageRecord& message) const;
+  // Queues a message, or discards it if it lacks its receiver.
+  void enqueue_or_discard(const MessageRecord& message, Timestamp now);
   // Queues a message that was checked.
   void enqueue(const MessageRecord& message, Timestamp now);
   // Queues an activity that was checked.

@@ -119,7 +119,7 @@ ProviderResult<void> ack_work(Store& store, const WorkAck& ack, Timestamp now) {
                      ack.completion->kind == MessageKind::kActivityFailed;
   if (!stays) store.activities.erase(*activity);
   const bool lost = planted(PlantedFault::kCompletionLostWhileLocked) && is_busy(store, instance, now);
-  if (ack.completion && !lost && !store.lacks_receiver(*ack.completion)) store.enqueue(*ack.completion, now);
+  if (ack.completion && !lost) store.enqueue_or_discard(*ack.completion, now);
   if (KeyRow* const row = store.keys.find(instance)) store.settle(*row);
   return {};
 }

@@ -130,12 +130,17 @@ void PostgresStore::commit_together(std::span<const TurnCommit> commits, const s
       outcomes[which[place]] = std::move(done[place]);
     }
     waker_->changed(pipeline.topics(answers));
+    report(pipeline.discarded(answers));
   } catch (const PostgresError& error) {
     const ProviderError shown = as_provider_error(error);
     for (const std::size_t index : which) {
       outcomes[index] = concerns_one_turn(error) ? commit_alone(commits[index]) : ProviderResult<CommitAnswer>(shown);
     }
   }
+}
+
+void PostgresStore::report(const std::vector<DiscardedMessages>& discarded) const {
+  for (const DiscardedMessages& each : discarded) each.report(options_.logger, options_.metrics);
 }
 
 // Whether the activities that a turn completes are all locked for it.
@@ -206,6 +211,7 @@ ProviderResult<CommitAnswer> PostgresStore::commit_alone(const TurnCommit& commi
       try {
         const std::vector<Rows> answers = pool_.run(pipeline.calls(), Repeat::kIfLost);
         waker_->changed(pipeline.topics(answers));
+        report(pipeline.discarded(answers));
         return pipeline.read(answers).front();
       } catch (const PostgresError& error) {
         if (error.state() == kWorkLost) return lock_lost("activity completed with a turn of '" + row->id + "'");

@@ -42,6 +42,9 @@ class CommitPipeline {
   [[nodiscard]] std::vector<Call> calls();
   // Of each turn, in their order.
   [[nodiscard]] std::vector<CommitAnswer> read(const std::vector<Rows>& answers) const;
+  [[nodiscard]] std::vector<DiscardedMessages> discarded(const std::vector<Rows>& answers) const {
+    return messages_.discarded(answers);
+  }
   // Whom to wake once it is committed. After read().
   [[nodiscard]] Topics topics(const std::vector<Rows>& answers) const;
 

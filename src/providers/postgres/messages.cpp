@@ -59,9 +59,20 @@ Call MessageLists::scheduling(Milliseconds retention) const {
   return {sql::kNoteMessages, Parameters(instances(), ends, retention)};
 }
 
-void MessageLists::append_calls(std::vector<Call>& calls, Milliseconds retention) const {
+void MessageLists::append_calls(std::vector<Call>& calls, Milliseconds retention) {
+  if (!checked_.empty()) checked_answer_ = calls.size();
   calls.push_back(insertion());
   calls.push_back(scheduling(retention));
+}
+
+std::vector<DiscardedMessages> MessageLists::discarded(const std::vector<Rows>& answers) const {
+  std::vector<DiscardedMessages> discarded;
+  if (!checked_answer_) return discarded;
+  const Rows& rows = answers[*checked_answer_];
+  for (int row = 0; row < rows.size(); ++row) {
+    discarded.push_back({.instance = rows.text(row, 0), .count = rows.unsigned_integer(row, 1)});
+  }
+  return discarded;
 }
 
 void MessageLists::append_forgetting(std::vector<Call>& calls) const {

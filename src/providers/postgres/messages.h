@@ -1,6 +1,8 @@
 // Messages and activities as lists of arguments.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -9,6 +11,7 @@
 
 #include <perdure/fetch.h>
 #include <perdure/records.h>
+#include "providers/discarded_messages.h"
 #include "providers/postgres/connection.h"
 #include "providers/postgres/waker.h"
 
@@ -30,7 +33,9 @@ class MessageLists {
   // Whom to wake.
   [[nodiscard]] const Topics& topics() const noexcept { return topics_; }
   // Appends the calls that write the messages and schedule their instances, which are locked.
-  void append_calls(std::vector<Call>& calls, Milliseconds retention) const;
+  void append_calls(std::vector<Call>& calls, Milliseconds retention);
+  // Reads from the answers to these calls which messages with must_exist the store discarded.
+  [[nodiscard]] std::vector<DiscardedMessages> discarded(const std::vector<Rows>& answers) const;
   // Appends the call that deletes the rows of receivers that got no message. It belongs at the end of the transaction.
   void append_forgetting(std::vector<Call>& calls) const;
 
@@ -60,6 +65,7 @@ class MessageLists {
   std::unordered_set<std::string> begun_;    // by a start in these lists
   std::unordered_set<std::string> checked_;  // by the store
   List checked_instances_ = texts();
+  std::optional<std::size_t> checked_answer_;
   Topics topics_;
 };
 

@@ -14,6 +14,7 @@
 #include <perdure/postgres_provider.h>
 #include <perdure/provider.h>
 #include <perdure/provider_admin.h>
+#include "providers/discarded_messages.h"
 #include "providers/history_damage.h"
 #include "providers/instance_import.h"
 #include "providers/lock_names.h"
@@ -161,6 +162,7 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
                        CommitPipeline& pipeline, std::vector<ProviderResult<CommitAnswer>>& outcomes);
   [[nodiscard]] ProviderResult<CommitAnswer> commit_alone(const TurnCommit& commit);
   [[nodiscard]] std::vector<ClaimedActivity> still_claimed(const TurnCommit& commit, const InstanceLock& lock);
+  void report(const std::vector<DiscardedMessages>& discarded) const;
   [[nodiscard]] bool has_work(const TurnCommit& commit, const InstanceLock& lock);
   // worker_queue.cpp
   [[nodiscard]] ProviderResult<void> explain_lost_work(const WorkAck& ack);

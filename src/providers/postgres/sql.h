@@ -17,14 +17,19 @@ inline constexpr const char* kInsertMessages =
     " m(target, kind, execution, name, visible_at, body, parent, parent_link, place)"
     " JOIN instances i ON i.id = m.target ORDER BY m.place";
 
-// The same, but a message with must_exist is discarded if there is neither an instance nor a queued start.
+// The same, but a message with must_exist is discarded if there is neither an instance nor a queued start. Returns how
+// many were discarded for which instance.
 inline constexpr const char* kInsertCheckedMessages =
-    "INSERT INTO messages(key, kind, execution, name, visible_at, body, parent, parent_link)"
-    " SELECT i.key, m.kind, m.execution, m.name, coalesce(m.visible_at, c.moment), m.body, m.parent, m.parent_link"
-    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN unnest($1::text[], $2::smallint[], $3::bigint[],"
+    "WITH sent AS MATERIALIZED ("
+    "SELECT i.key, m.*, NOT m.must_exist OR is_known(i.key) AS received"
+    " FROM unnest($1::text[], $2::smallint[], $3::bigint[],"
     " $4::text[], $5::bigint[], $6::bytea[], $7::text[], $8::text[], $9::boolean[]) WITH ORDINALITY"
     " m(target, kind, execution, name, visible_at, body, parent, parent_link, must_exist, place)"
-    " JOIN instances i ON i.id = m.target WHERE NOT m.must_exist OR is_known(i.key) ORDER BY m.place";
+    " JOIN instances i ON i.id = m.target), queued AS ("
+    "INSERT INTO messages(key, kind, execution, name, visible_at, body, parent, parent_link)"
+    " SELECT s.key, s.kind, s.execution, s.name, coalesce(s.visible_at, c.moment), s.body, s.parent, s.parent_link"
+    " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN sent s WHERE s.received ORDER BY s.place)"
+    " SELECT s.target, count(*) FROM sent s WHERE NOT s.received GROUP BY s.target ORDER BY min(s.place)";
 // Which of these ids have neither an instance nor a queued start. Their rows exist and are locked.
 inline constexpr const char* kUnknownInstances =
     "SELECT i.id FROM unnest($1::text[]) u(id) JOIN instances i ON i.id = u.id WHERE NOT is_known(i.key)";

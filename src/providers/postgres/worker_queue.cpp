@@ -141,9 +141,10 @@ std::vector<ProviderResult<void>> PostgresStore::ack_work_items(std::span<const 
     std::vector<Call> calls{{sql::kRemoveWork, Parameters(ids, secrets, completed)}};
     if (!completions.empty()) completions.append_calls(calls, options_.orphan_retention);
     completions.append_forgetting(calls);
-    static_cast<void>(pool_.run(calls, Repeat::kNever));
+    const std::vector<Rows> answers = pool_.run(calls, Repeat::kNever);
     for (const std::size_t index : sent) outcomes[index] = ProviderResult<void>();
     waker_->changed(completions.topics());
+    report(completions.discarded(answers));
   } catch (const PostgresError& error) {
     const bool one_is_wrong = error.state() == kWorkLost || as_provider_error(error).data_error();
     if (one_is_wrong && acks.size() > 1) return one_by_one();

@@ -176,11 +176,18 @@ void Store::send_messages(const TurnCommit& commit, InstanceRow& row) {
   for (const MessageRecord& message : commit.messages) {
     if (message.instance == row.id) {
       // The row is still ours: it is stored once, at the end.
-      if (!(message.must_exist && row.is_orphan())) insert_message(row, message);
+      if (message.must_exist && row.is_orphan()) {
+        discard(message);
+      } else {
+        insert_message(row, message);
+      }
       continue;
     }
     std::optional<InstanceRow> other = find_instance(connection_, message.instance);
-    if (message.must_exist && (!other || other->is_orphan())) continue;
+    if (message.must_exist && (!other || other->is_orphan())) {
+      discard(message);
+      continue;
+    }
     if (!other) other = insert_instance(connection_, message.instance);
     const InstanceRow before = *other;
     insert_message(*other, message);

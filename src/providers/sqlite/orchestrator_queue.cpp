@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <perdure/engine_metrics.h>
+#include "providers/discarded_messages.h"
 #include "providers/sqlite/history.h"
 #include "providers/sqlite/ready.h"
 #include "providers/sqlite/sql.h"
@@ -195,6 +196,12 @@ void Store::queue_message(const MessageRecord& message) {
 InstanceRow Store::find_or_insert(const std::string& id) {
   if (std::optional<InstanceRow> row = find_instance(connection_, id)) return *std::move(row);
   return insert_instance(connection_, id);
+}
+
+void Store::discard(const MessageRecord& message) {
+  effects_.emplace_back([this, discarded = DiscardedMessages{.instance = message.instance}] {
+    discarded.report(options_.logger, options_.metrics);
+  });
 }
 
 // The row is the caller's to finish.

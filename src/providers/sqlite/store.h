@@ -161,6 +161,8 @@ class Store {
   // A message that was checked.
   void queue_message(const MessageRecord& message);
   void insert_message(InstanceRow& row, const MessageRecord& message);
+  // Notes that a commit or an ack discards a message with must_exist.
+  void discard(const MessageRecord& message);
   [[nodiscard]] InstanceRow find_or_insert(const std::string& id);
   // Ends a change of a row: it is scheduled anew and stored, or forgotten if nothing is left of it. Answers whether it
   // is still there.

@@ -79,7 +79,13 @@ ProviderResult<void> Store::ack_activity(const WorkAck& ack) {
   const InstanceRow before = row;
   connection_.run(sql::kDeleteActivity, activity->id);
   use_session(activity->session);
-  if (ack.completion && !(ack.completion->must_exist && row.is_orphan())) insert_message(row, *ack.completion);
+  if (ack.completion) {
+    if (ack.completion->must_exist && row.is_orphan()) {
+      discard(*ack.completion);
+    } else {
+      insert_message(row, *ack.completion);
+    }
+  }
   if (ack.completion || !row.is_instance()) finish(row, before);
   return {};
 }
