@@ -50,6 +50,9 @@ std::optional<std::string> fault_of(const ExecutionCopy& execution, bool is_last
 std::optional<std::string> fault_of(const InstanceCopy& instance) {
   if (auto problem = problem_with_name("an instance id", instance.info.id)) return problem;
   if (auto problem = problem_with_name("an orchestration's name", instance.info.name)) return problem;
+  if (const auto& parent = instance.info.parent) {
+    if (auto problem = problem_with_name("a parent's instance id", *parent)) return problem;
+  }
   if (is_too_large(instance.custom_status.version)) return "its custom status has a version that no store writes";
   if (!is_within_range(instance.info.created_at) || !is_within_range(instance.info.updated_at)) {
     return std::string("it ") + kOtherTime;

@@ -413,6 +413,14 @@ TEST(InstanceImport, WhatCannotBeIsRefused) {
   };
   EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.info.id.clear(); }));
   EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.info.id = "not text: \xff"; }));
+  for (const char* parent : {"", "not text: \xff", "two\nlines"}) {
+    InstanceCopy copy = good;
+    copy.info.id = "copy";
+    copy.info.parent = parent;
+    const auto imported = target.import_instances({&copy, 1});
+    ASSERT_FALSE(imported) << parent;
+    EXPECT_THAT(imported.error().message(), HasSubstr("a parent's instance id must"));
+  }
   EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.executions.clear(); }));
   EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.info.created_at = Timestamp(Milliseconds{-1}); }));
   EXPECT_TRUE(refused([](InstanceCopy& copy) { copy.info.updated_at = Timestamp::max(); }));
