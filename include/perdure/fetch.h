@@ -126,7 +126,7 @@ struct OrchestrationItem {
   ExecutionId execution_id = kFirstExecutionId;
   EventId last_event_id = 0;             // of that execution
   std::vector<QueuedMessage> messages;   // a start or continue-as-new first, the others in order of arrival
-  std::optional<StoredHistory> history;  // absent if it was not asked for
+  std::optional<StoredHistory> history;  // absent if it was not asked for, or is too large for a fetch
   // The instance is between two executions (the status is kContinuedAsNew), and no continuation is queued, visible or
   // not. Only the store can report this, because it checks under the lock. `messages` without a continuation proves
   // nothing.

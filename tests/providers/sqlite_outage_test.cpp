@@ -20,6 +20,28 @@ class SqliteOutage : public ::testing::Test {
   SqliteOutage() { open(); }
   ~SqliteOutage() override { workflows.close(); }
 
+  // Statements of the test, such as a trigger that refuses the activities of one workflow.
+  void change_schema(const std::string& statements) {
+    sqlite3* raw = nullptr;
+    ASSERT_EQ(sqlite3_open(file.c_str(), &raw), SQLITE_OK);
+    char* message = nullptr;
+    EXPECT_EQ(sqlite3_exec(raw, statements.c_str(), nullptr, nullptr, &message), SQLITE_OK) << message;
+    sqlite3_free(message);
+    sqlite3_close(raw);
+  }
+  // Whenever "bad" schedules an activity, the store runs `statement`, which fails. Only "bad" ends, with these words.
+  void expect_only_bad_is_poison(const std::string& statement, const std::string& words) {
+    change_schema(
+        "CREATE TABLE test_numbers(number INTEGER PRIMARY KEY);"
+        "CREATE TRIGGER test_refuses BEFORE INSERT ON activities"
+        " WHEN (SELECT id FROM instances WHERE key = NEW.key) = 'bad' BEGIN " +
+        statement + "; END");
+    workflows.start("bad");
+    workflows.begin();
+    workflows.expect_poison("bad", words);
+    workflows.expect_completed();
+  }
+
   void open() {
     SqliteOptions options;
     options.clock = clock;
@@ -83,21 +105,15 @@ TEST_F(SqliteOutage, ADiskThatFailsPoisonsNothingAndTheStoreGoesOnWhenItIsReopen
 }
 
 TEST_F(SqliteOutage, AWorkflowThatBreaksAConstraintEndsAsPoisonAndNoOther) {
-  {
-    sqlite3* raw = nullptr;
-    ASSERT_EQ(sqlite3_open(file.c_str(), &raw), SQLITE_OK);
-    const char* const trigger =
-        "CREATE TRIGGER test_refuses BEFORE INSERT ON activities"
-        " WHEN (SELECT id FROM instances WHERE key = NEW.key) = 'bad'"
-        " BEGIN SELECT RAISE(ABORT, 'the test says no'); END";
-    char* message = nullptr;
-    EXPECT_EQ(sqlite3_exec(raw, trigger, nullptr, nullptr, &message), SQLITE_OK) << message;
-    sqlite3_close(raw);
-  }
-  workflows.start("bad");
-  workflows.begin();
-  workflows.expect_poison("bad", "the test says no");
-  workflows.expect_completed();
+  expect_only_bad_is_poison("SELECT RAISE(ABORT, 'the test says no')", "the test says no");
+}
+
+TEST_F(SqliteOutage, AWorkflowWithAValueThatIsTooBigEndsAsPoisonAndNoOther) {
+  expect_only_bad_is_poison("SELECT zeroblob(2000000000)", "string or blob too big");
+}
+
+TEST_F(SqliteOutage, AWorkflowWithAValueOfAnotherTypeEndsAsPoisonAndNoOther) {
+  expect_only_bad_is_poison("INSERT INTO test_numbers VALUES('no number')", "datatype mismatch");
 }
 
 }  // namespace

@@ -103,6 +103,7 @@ BEGIN
   RETURN taken;
 END $$;
 
+-- A history of more than most_history_bytes is left out: its data is NULL, and read_history loads it row by row.
 -- The first rows are orphans: they have no key, and `attempts` counts their dropped messages. The instances follow. The
 -- last row holds the time in `attempts`. Messages are read in a statement after the one that locks: an older snapshot could show
 -- messages that another node has consumed. The time for their visibility is read after the lock as well: an earlier
@@ -122,6 +123,8 @@ CREATE FUNCTION fetch_instances(
   LANGUAGE plpgsql ROWS 10 AS $$
 #variable_conflict use_column
 DECLARE
+  -- A row has at most 1 GB, and one instance with a longer history would let every fetch fail.
+  most_history_bytes CONSTANT bigint := 67108864;
   moment bigint := now_ms();
   taken bigint[];
 BEGIN
@@ -171,8 +174,10 @@ BEGIN
         WINDOW delivery AS (ORDER BY b.rank, b.visible_at, b.id)) m
       WHERE m.place = 1 OR (m.place <= max_messages AND m.bytes <= max_bytes)) q
     LEFT JOIN LATERAL (
-      SELECT array_agg(e.first_event) AS first_events, array_agg(e.events) AS counts, array_agg(e.data) AS data
-      FROM (SELECT * FROM history e WHERE with_history AND e.key = i.key AND e.execution = i.execution
+      SELECT array_agg(e.first_event) AS first_events, array_agg(e.events) AS counts,
+             array_agg(e.data) FILTER (WHERE e.bytes <= most_history_bytes) AS data
+      FROM (SELECT e.*, sum(octet_length(e.data)) OVER () AS bytes
+            FROM history e WHERE with_history AND e.key = i.key AND e.execution = i.execution
             ORDER BY e.first_event) e) h ON true
     LEFT JOIN LATERAL (
       SELECT array_agg(k.name) AS names, array_agg(k.value) AS data, array_agg(k.updated_at) AS times
