@@ -15,10 +15,12 @@ inline constexpr std::string_view kRefusedByStore = "refused by the store: ";
 
 inline constexpr std::string_view kNotRegistered = "not registered: ";
 
-// `what`: "activity 'Charge'". Names the node that asked last; the store does not record the others.
-[[nodiscard]] inline std::string not_registered(std::string_view what, std::string_view node) {
-  return std::string(kNotRegistered) + std::string(what) + ", last on node '" + std::string(node) +
-         "'; register it on a node that serves this store";
+// `what`: "activity 'Charge'". `node` is the one that asked last. `nodes` lists the nodes that the store knows; it is
+// empty if the store could not list them.
+[[nodiscard]] inline std::string not_registered(std::string_view what, std::string_view node, std::string_view nodes) {
+  std::string text = std::string(kNotRegistered) + std::string(what) + ", last on node '" + std::string(node) + "'";
+  if (!nodes.empty()) text += "; nodes of the store: " + std::string(nodes);
+  return text + "; register it on a node that serves this store";
 }
 
 }  // namespace perdure

@@ -1,6 +1,9 @@
 #include "runtime/orchestration_requests.h"
 
 #include <utility>
+#include <vector>
+
+#include "runtime/asked_nodes.h"
 
 namespace perdure::runtime::orchestration {
 
@@ -19,6 +22,9 @@ Answer perform(const ProviderCalls& calls, const TurnProcessor& processor, Reque
         } else if constexpr (std::is_same_v<Body, ReadHistory>) {
           return calls.one("read", [&] { return store.read_history(request.token, request.after); });
         } else if constexpr (std::is_same_v<Body, RunTurn>) {
+          if (processor.is_exhausted(request.task.item)) {
+            request.task.nodes = registered_nodes(calls).value_or(std::vector<NodeInfo>());
+          }
           return calls.timed(metric::kTurnDuration, [&] { return processor.process(std::move(request.task)); });
         } else if constexpr (std::is_same_v<Body, Commit>) {
           return calls.batch("ack_orchestration_item", request.commits->size(),

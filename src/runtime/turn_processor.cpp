@@ -10,6 +10,7 @@
 #include "model/message_codec.h"
 #include "model/refused_by_store.h"
 #include "replay/intake.h"
+#include "runtime/asked_nodes.h"
 #include "runtime/ending_turn.h"
 #include "runtime/foreign_messages.h"
 #include "runtime/trace_log.h"
@@ -145,7 +146,7 @@ TurnDecision TurnProcessor::decide(Turn& turn) const {
   }
   // A cancel and a terminate are honoured where nothing else can be done any more. What belongs to another engine is
   // left to a node that can read it.
-  const bool exhausted = item.attempt_count > max_attempts_ || turn.task.refusal;
+  const bool exhausted = is_exhausted(item) || turn.task.refusal;
   const bool unreadable = !turn.messages.undecodable.empty() || turn.history.error;
   if (exhausted || (unreadable && is_supported(turn))) {
     if (auto request = requested_end(turn.messages.messages, turn.link())) return end(turn, std::move(*request));
@@ -328,7 +329,8 @@ TurnDecision TurnProcessor::poison(Turn& turn) const {
   } else if (!turn.messages.undecodable.empty()) {
     error.message = turn.messages.undecodable.front().error;
   } else if (const auto missing = missing_code(turn)) {
-    error.message = not_registered("orchestration '" + missing->name + "' version " + to_text(missing->version), node_);
+    error.message = not_registered("orchestration '" + missing->name + "' version " + to_text(missing->version), node_,
+                                   asked_for_orchestration(turn.task.nodes, missing->name));
   } else {
     for (const Message& message : turn.messages.messages) {
       error.message += (error.message.empty() ? "" : ", ") + std::string(kind_name(message.body));

@@ -38,6 +38,8 @@ struct TurnTask {
   std::vector<LocalCompletion> completions;
   // The store's error for the turn of this item, which therefore ends as poison, or for the read of its history.
   std::optional<std::string> refusal{};
+  // Of the store, if the turn may end as poison because no node has its code.
+  std::vector<NodeInfo> nodes{};
 };
 
 // What a committed turn did, for counters and logs.
@@ -75,6 +77,10 @@ class TurnProcessor {
   // in the engine itself gives the instance back.
   [[nodiscard]] TurnDecision process(TurnTask task) const noexcept;
 
+  // Whether the instance of this item ends as poison because it was fetched too often.
+  [[nodiscard]] bool is_exhausted(const OrchestrationItem& item) const noexcept {
+    return item.attempt_count > max_attempts_;
+  }
   // The engine versions whose executions may be replayed here.
   [[nodiscard]] const std::vector<VersionRange>& supported_versions() const noexcept { return supported_; }
 

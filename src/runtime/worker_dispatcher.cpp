@@ -90,6 +90,7 @@ std::optional<worker::Request> WorkerDispatcher::wanted(Timestamp now) {
   if (auto request = beat(now)) return request;
   if (auto request = renew(now)) return request;
   if (auto request = start()) return request;
+  if (auto request = list_nodes()) return request;
   if (auto request = acknowledge(now)) return request;
   if (auto request = give_back()) return request;
   if (auto request = upkeep(now)) return request;
@@ -361,6 +362,8 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
   } else if (is_request_for<worker::ReadGauges>(request.kind)) {
     keeping_up_ = false;
     gauges_read(std::get<worker::Gauges>(answer));
+  } else if (is_request_for<worker::ListNodes>(request.kind)) {
+    nodes_listed(request.runs, std::get<worker::KnownNodes>(answer).nodes);
   } else if (is_request_for<worker::Start>(request.kind)) {
     started(request.runs.front(), now);
   } else if (const auto* missing = std::get_if<worker::NoThread>(&answer)) {

@@ -187,6 +187,10 @@ class WorkerDispatcher {
   void begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now);
   void try_later(RunId id, Run& run, Timestamp now);
   void fail(RunId id, ErrorDetails error);
+  // The activity was fetched too often.
+  void poison(RunId id, std::string message);
+  [[nodiscard]] std::optional<worker::Request> list_nodes();
+  void nodes_listed(const std::vector<RunId>& runs, const std::vector<NodeInfo>& nodes);
   void complete_with(RunId id, MessageBody completion);
   // Under the lock that this item names.
   [[nodiscard]] bool is_running(const WorkItem& item) const;
@@ -266,6 +270,7 @@ class WorkerDispatcher {
   std::set<Identity> withdrawn_meanwhile_;  // while a fetch is under way, which may bring them
   std::deque<worker::Start> to_start_;
   std::vector<RunId> to_stop_;
+  std::vector<RunId> to_name_nodes_;  // that end as poison without code
   std::vector<RunId> to_ack_;
   std::deque<RunId> to_ack_alone_;  // acknowledgements that the store did not accept
   std::multimap<Timestamp, RunId> to_ack_again_;

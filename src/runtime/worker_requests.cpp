@@ -3,6 +3,9 @@
 #include <array>
 #include <system_error>
 #include <utility>
+#include <vector>
+
+#include "runtime/asked_nodes.h"
 
 namespace perdure::runtime::worker {
 
@@ -67,6 +70,8 @@ Answer perform(const ProviderCalls& calls, ActivityRunner& runner, RequestBody b
         } else if constexpr (std::is_same_v<Body, Stop>) {
           runner.stop(request.run);
           return Done{};
+        } else if constexpr (std::is_same_v<Body, ListNodes>) {
+          return KnownNodes{registered_nodes(calls).value_or(std::vector<NodeInfo>())};
         } else {
           static_assert(std::is_same_v<Body, ReplaceThread>, "every request is carried out");
           try {

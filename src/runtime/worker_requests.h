@@ -54,6 +54,8 @@ struct RenewSessions {
 };
 struct CleanupSessions {};
 struct ReadGauges {};
+// For the error of an activity that no node has code for.
+struct ListNodes {};
 // Ends the wait, whether or not it has begun.
 struct EndWait {
   std::stop_source wait;
@@ -76,7 +78,7 @@ struct ReplaceThread {
 };
 
 using RequestBody = std::variant<Fetch, Await, Watch, Ack, GiveBack, Renew, Beat, RenewSessions, CleanupSessions,
-                                 ReadGauges, EndWait, Start, Stop, ReplaceThread>;
+                                 ReadGauges, EndWait, Start, Stop, ReplaceThread, ListNodes>;
 
 struct Request {
   RequestId id = 0;
@@ -87,14 +89,18 @@ struct Gauges {
   std::optional<SystemMetrics> system;
   std::optional<QueueDepths> queues;
 };
+struct KnownNodes {
+  std::vector<NodeInfo> nodes;
+};
 struct Done {};
 // To ReplaceThread: the system has no thread.
 struct NoThread {
   RunId run = 0;
   std::string error;
 };
-using Answer = std::variant<Done, ProviderResult<WorkBatch>, ProviderResult<bool>, std::vector<ProviderResult<void>>,
-                            std::vector<ProviderResult<Timestamp>>, ProviderResult<std::size_t>, Gauges, NoThread>;
+using Answer =
+    std::variant<Done, ProviderResult<WorkBatch>, ProviderResult<bool>, std::vector<ProviderResult<void>>,
+                 std::vector<ProviderResult<Timestamp>>, ProviderResult<std::size_t>, Gauges, NoThread, KnownNodes>;
 
 // Who runs activities.
 class ActivityRunner {

@@ -10,6 +10,7 @@
 #include "model/refused_by_store.h"
 #include "model/reserved_names.h"
 #include "providers/times.h"
+#include "runtime/asked_nodes.h"
 #include "runtime/worker_dispatcher.h"
 
 namespace perdure::runtime {
@@ -79,11 +80,9 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
     run.counted_when_stored = &metric::kActivityPoison;
     warn(run, "the activity was fetched too often without an outcome; it ends as poison", "max_attempts",
          std::to_string(max_attempts_));
-    return fail(
-        id, PoisonError{PoisonSubject::kActivity, run.record.instance, run.record.execution.value_or(kFirstExecutionId),
-                        run.record.name, run.record.activity_id, item.attempt_count, max_attempts_,
-                        resolve_(run.record.name) ? "ExecuteActivity"
-                                                  : not_registered("activity '" + run.record.name + "'", owner_)});
+    if (resolve_(run.record.name)) return poison(id, "ExecuteActivity");
+    to_name_nodes_.push_back(id);
+    return;
   }
   if (item.expired) {
     const auto& limit = run.record.timeouts.schedule_to_start;
@@ -220,6 +219,26 @@ void WorkerDispatcher::fail(RunId id, ErrorDetails error) {
   }
   const auto attempts = run.attempt > 1 ? std::optional(run.attempt) : std::nullopt;
   complete_with(id, messages::ActivityFailed{run.record.activity_id, std::move(error), run.progress, attempts});
+}
+
+void WorkerDispatcher::poison(RunId id, std::string message) {
+  const Run& run = runs_.at(id);
+  fail(id, PoisonError{PoisonSubject::kActivity, run.record.instance, run.record.execution.value_or(kFirstExecutionId),
+                       run.record.name, run.record.activity_id, run.attempt, max_attempts_, std::move(message)});
+}
+
+std::optional<worker::Request> WorkerDispatcher::list_nodes() {
+  if (to_name_nodes_.empty()) return std::nullopt;
+  return request(worker::ListNodes{}, std::exchange(to_name_nodes_, {}));
+}
+
+void WorkerDispatcher::nodes_listed(const std::vector<RunId>& runs, const std::vector<NodeInfo>& nodes) {
+  for (const RunId id : runs) {
+    const auto run = runs_.find(id);
+    if (run == runs_.end() || run->second.settled) continue;
+    const std::string& name = run->second.record.name;
+    poison(id, not_registered("activity '" + name + "'", owner_, asked_for_activity(nodes, name)));
+  }
 }
 
 void WorkerDispatcher::complete_with(RunId id, MessageBody completion) {

@@ -227,6 +227,7 @@ class RandomRuns : public DispatchActivities {
     answer(id, dice.chance(20) ? ProviderResult<std::size_t>(random_error(dice))
                                : ProviderResult<std::size_t>(dice.below(3)));
   }
+  void carry_out(RequestId id, worker::ListNodes&, Dice&) { answer(id, worker::KnownNodes()); }
   template <class Other>
   void carry_out(RequestId id, Other&, Dice&) {
     answer(id, worker::Done());

@@ -56,6 +56,25 @@ TEST_F(UnregisteredCode, ErrorNamesTheActivity) {
               AllOf(HasSubstr("not registered: activity 'Nothing'"), HasSubstr("node 'node-7'")));
 }
 
+TEST_F(UnregisteredCode, ErrorNamesTheNodesThatWereAsked) {
+  for (int number = 1; number <= 6; ++number) {
+    NodeInfo node;
+    node.id = "other-" + std::to_string(number);
+    if (number == 1) node.orchestrations = {{"Flow", {1, 1, 0}}, {"Flow", {1, 2, 0}}, {"Missing", {2, 0, 0}}};
+    if (number == 2) node.activities = {"Nothing"};
+    ASSERT_TRUE(store->register_node(node));
+  }
+  const auto runtime = run(registry);
+  client.start_orchestration("i", "Flow", StartInstanceOptions().version("2.0.0"));
+  EXPECT_THAT(end_of("i").error_text(),
+              HasSubstr("nodes of the store: 'node-7' (version 1.0.0), 'other-1' (versions 1.1.0, 1.2.0), 'other-2', "
+                        "'other-3', 'other-4' and 2 others"));
+  client.start_orchestration("j", "Flow");
+  EXPECT_THAT(end_of("j").error_text(),
+              HasSubstr("nodes of the store: 'node-7', 'other-1', 'other-2' (has it), 'other-3', 'other-4' and 2 "
+                        "others"));
+}
+
 TEST_F(UnregisteredCode, ClientThatWasMovedFromThrows) {
   Client moved = std::move(client);
   EXPECT_FALSE(client.has_management_capability());                          // NOLINT(bugprone-use-after-move)

@@ -206,6 +206,26 @@ TEST_F(DispatchActivities, WhatWasFetchedTooOftenEndsAsPoison) {
   EXPECT_EQ(metrics->counter_total("perdure_activity_poison_total"), 1U);
 }
 
+// Until the store has listed its nodes, the run is neither acknowledged nor forgotten.
+TEST_F(DispatchActivities, WhatNoNodeHasCodeForEndsAsPoisonThatNamesTheNodes) {
+  fetch({item(1, "Unknown", 11), item(2, "Unknown", 11)});
+  EXPECT_EQ(count<Ack>(), 0U);
+  EXPECT_FALSE(dispatcher().resting());
+  NodeInfo other;
+  other.id = "other";
+  answer(take<ListNodes>().first, KnownNodes{{other}});
+  const std::vector<WorkAck> acks = ack();
+  ASSERT_EQ(acks.size(), 2U);
+  for (const WorkAck& each : acks) {
+    const auto poison = std::get<PoisonError>(failure(each));
+    EXPECT_EQ(poison.attempts, 11U);
+    EXPECT_EQ(poison.message,
+              "not registered: activity 'Unknown', last on node 'node'; nodes of the store: 'other'; register it on a "
+              "node that serves this store");
+  }
+  EXPECT_TRUE(dispatcher().resting());
+}
+
 TEST_F(DispatchActivities, WhatIsNotRegisteredHereIsGivenBackWithADelay) {
   fetch({item(1, "Unknown", 3)});
   EXPECT_EQ(count<Start>(), 0U);

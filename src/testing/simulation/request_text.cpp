@@ -49,6 +49,7 @@ struct WorkerText {
   std::string operator()(const worker::RenewSessions&) const { return "renew sessions"; }
   std::string operator()(const worker::CleanupSessions&) const { return "clean up sessions"; }
   std::string operator()(const worker::ReadGauges&) const { return "read gauges"; }
+  std::string operator()(const worker::ListNodes&) const { return "list nodes"; }
   std::string operator()(const worker::EndWait&) const { return "end a wait of the worker"; }
   std::string operator()(const worker::Start& start) const {
     return "start " + start.about.activity_name + " #" + std::to_string(start.about.activity_id) + " of " +
@@ -80,7 +81,8 @@ bool calls_store(const orchestration::RequestBody& body) noexcept {
 }
 
 bool calls_store(const worker::RequestBody& body) noexcept {
-  return !is_one_of<worker::EndWait, worker::Start, worker::Stop, worker::ReplaceThread, worker::ReadGauges>(body);
+  return !is_one_of<worker::EndWait, worker::Start, worker::Stop, worker::ReplaceThread, worker::ReadGauges,
+                    worker::ListNodes>(body);
 }
 
 }  // namespace perdure::testing::simulation
