@@ -61,8 +61,8 @@ class StartInstanceOptions {
 // How a cancel, a termination or an event is sent.
 struct SendOptions {
   // If false, an id with neither an instance nor a queued start fails with kNotFound. If true, the store buffers the
-  // message, and the next instance of that id receives it. The buffered messages of an id are discarded together, at
-  // the end of the orphan_retention of the oldest one.
+  // message, and the next instance of that id receives it. The buffered messages of an id, queue messages aside, are
+  // discarded together, at the end of the orphan_retention of the oldest one.
   bool even_if_missing = false;
 };
 

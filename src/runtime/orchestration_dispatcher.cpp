@@ -308,6 +308,8 @@ void OrchestrationDispatcher::given_back(const Outstanding& request, const std::
       continue;
     }
     const ProviderError& error = answers[i].error();
+    // An abandon carries no data of the instance, so the same call fails again. Its lock expires, another fetch takes
+    // it over, and the attempt counts, as after every data error that is the instance's own.
     if (error.data_error()) {
       tell(LogLevel::kWarn, job, "an instance could not be abandoned; its lock will expire",
            {"error", error.to_string()});

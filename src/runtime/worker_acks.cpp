@@ -160,6 +160,8 @@ void WorkerDispatcher::given_back(const Outstanding& request, const std::vector<
       continue;
     }
     const ProviderError& error = answers[i].error();
+    // An abandon carries no data of the activity, so the same call fails again. Its lock expires, another fetch takes
+    // it over, and the attempt counts, as after every data error that is the activity's own.
     if (error.data_error()) {
       warn(run, "an activity could not be abandoned; its lock will expire", "error", error.to_string());
       settle(id);
