@@ -3,13 +3,12 @@
 //
 // Rules for every method:
 //   - It may be called from any thread, at the same time as any other.
-//   - It is atomic and, when it answers success, durable. A batch is one transaction with an outcome for each element:
-//   a
-//     bad element fails alone and leaves nothing behind.
-//   - The store's clock decides about visibility, leases and timeouts. Fetches and commits answer the time they saw.
+//   - It is atomic and, if it returns success, durable. A batch is one transaction with one result per element; a
+//     failing element has no effect and does not affect the others.
+//   - Visibility, locks and timeouts use the store's clock. Fetches and commits return the store time they used.
 //   - A token is a fence. A call with a token that is unknown, expired or overtaken fails with kLockLost and changes
 //     nothing, unless its comment says otherwise.
-//   - A fetch that answers an error holds no lock.
+//   - A fetch that returns an error has locked nothing.
 #pragma once
 
 #include <cstddef>

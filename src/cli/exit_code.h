@@ -10,7 +10,7 @@
 namespace perdure::cli {
 
 inline constexpr int kSuccess = 0;
-inline constexpr int kNegative = 1;     // it worked, and the answer is no: a workflow failed, a seed or a check failed
+inline constexpr int kNegative = 1;     // a negative result, or an error of no other kind
 inline constexpr int kUsage = 2;        // the arguments make no sense
 inline constexpr int kNotFound = 3;     // no such instance, execution or value
 inline constexpr int kTimedOut = 4;     // what was waited for did not come in time

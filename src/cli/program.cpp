@@ -55,10 +55,9 @@ int exit_code_of(ClientErrorKind kind) noexcept {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit status: 0 done; 1 done, and the answer is no, or an error of no other kind; 2 wrong arguments; 3 not found; "
-    "4 timed out; 5 the store "
-    "cannot "
-    "be used; 6 the instance does not allow it.\n'perdure COMMAND --help' tells of one command; docs/cli.md of all.";
+    "Exit status: 0 success; 1 negative result or other error; 2 usage error; 3 not found; 4 timeout; "
+    "5 store unavailable; 6 conflict with the instance's state.\n"
+    "Run 'perdure COMMAND --help' for details; see docs/cli.md for the full reference.";
 
 // The only way of an error out of the program. Errors quote arguments, and an argument may be a URL at a wrong
 // position.

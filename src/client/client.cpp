@@ -102,7 +102,7 @@ class MeasuredWait {
 
 [[noreturn]] void time_out(const std::string& instance, const std::string& what, Milliseconds timeout) {
   throw ClientError(ClientErrorKind::kTimeout, "instance '" + instance + "' " + what + " within " +
-                                                   std::to_string(timeout.count()) + " ms; it goes on: wait again");
+                                                   std::to_string(timeout.count()) + " ms; wait again to keep waiting");
 }
 
 }  // namespace

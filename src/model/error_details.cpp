@@ -40,7 +40,7 @@ struct Describe {
   std::string operator()(const ApplicationError& error) const {
     switch (error.kind) {
       case ApplicationErrorKind::kCancelled:
-        return "canceled: " + error.message;
+        return "cancelled: " + error.message;
       case ApplicationErrorKind::kTerminated:
         return "terminated: " + error.message;
       case ApplicationErrorKind::kPanicked:

@@ -256,7 +256,7 @@ class Closing {
       case ExecutionStatus::kContinuedAsNew:
         return "parent continued as new";
       case ExecutionStatus::kCancelled:
-        return "parent canceled";
+        return "parent cancelled";
       case ExecutionStatus::kTerminated:
         return "parent terminated";
       default:

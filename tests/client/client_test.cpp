@@ -73,7 +73,7 @@ TEST_P(ClientCalls, WhatIsSentEvenIfMissingReachesTheNextInstance) {
   client->cancel_instance("i", "before it began", {.even_if_missing = true});
   start("i", "Listen");
   work();
-  EXPECT_EQ(client->get_orchestration_status("i").error_text(), "canceled: before it began");
+  EXPECT_EQ(client->get_orchestration_status("i").error_text(), "cancelled: before it began");
 }
 
 TEST_P(ClientCalls, AStartThatNoRuntimeHasTakenIsPending) {
@@ -142,7 +142,7 @@ TEST_P(ClientCalls, ACancelledInstanceCarriesTheReason) {
   work();
   const auto status = client->get_orchestration_status("i");
   EXPECT_EQ(status.state, OrchestrationState::kCancelled);
-  EXPECT_EQ(status.error_text(), "canceled: too late");
+  EXPECT_EQ(status.error_text(), "cancelled: too late");
   EXPECT_THROW((void)status.result<std::string>(), OrchestrationFailure);
 }
 

@@ -106,7 +106,7 @@ TEST_P(Attempts, ACancelEndsAPauseAtOnce) {
   world.settle();
   world.client().cancel_instance("i", "by hand");
   world.settle();
-  EXPECT_EQ(outcome_of(world.client(), "i"), "Cancelled: canceled: by hand");
+  EXPECT_EQ(outcome_of(world.client(), "i"), "Cancelled: cancelled: by hand");
   world.advance(1min);
   EXPECT_EQ(held->size(), 1U);
   world.client().delete_instance("i");

@@ -187,7 +187,7 @@ TEST_P(Decisions, ACancelledTurnRunsForWhatArrivedBefore) {
   world.start_node(registry_of(add_listens, add_victims, add_work));
   world.wait("i");
   world.settle();
-  EXPECT_EQ(outcome_of(world.client(), "i"), "Cancelled: canceled: by hand");
+  EXPECT_EQ(outcome_of(world.client(), "i"), "Cancelled: cancelled: by hand");
   EXPECT_EQ(world.client().get_kv_value<Text>("i", "heard"), "before");
   EXPECT_EQ(outcome_of(world.client(), "detached-before"), "Completed 1");
   EXPECT_EQ(world.client().get_queue_depths(), QueueDepths());

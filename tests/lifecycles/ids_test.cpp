@@ -142,7 +142,7 @@ TEST_P(Ids, AnActivityMayChangeItsOwnInstance) {
   }
   world.settle();
   world.advance(1s);
-  EXPECT_EQ(outcome_of(client, "cancel"), "Cancelled: canceled: from inside");
+  EXPECT_EQ(outcome_of(client, "cancel"), "Cancelled: cancelled: from inside");
   EXPECT_THAT(outcome_of(client, "terminate"), HasSubstr("from inside"));
   EXPECT_EQ(outcome_of(client, "delete"), "NotFound");
   EXPECT_EQ(outcome_of(client, "restart"), "Completed \"nothing\"");

@@ -156,7 +156,7 @@ void LifecycleSeed::judge(const std::string& id, const OrchestrationStatus& stat
       if (contains(text, kClientCancels)) return;
       if (!by_parent || origin == kTopLevel) problem(shown);
       // A parent's own end spares what it has detached.
-      if (origin == kDetachedChild && !contains(text, "parent canceled") && !contains(text, "parent terminated")) {
+      if (origin == kDetachedChild && !contains(text, "parent cancelled") && !contains(text, "parent terminated")) {
         problem(shown);
       }
       return;

@@ -155,7 +155,7 @@ TEST_P(NodeSets, AClientWorksBeforeAnyNode) {
   world.start_node(add_victims());
   world.settle();
   EXPECT_EQ(outcome_of(client, "a"), "Completed 7");
-  EXPECT_EQ(outcome_of(client, "b"), "Cancelled: canceled: by hand");
+  EXPECT_EQ(outcome_of(client, "b"), "Cancelled: cancelled: by hand");
   EXPECT_EQ(outcome_of(client, "c"), "NotFound");
 }
 

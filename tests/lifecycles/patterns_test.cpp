@@ -204,9 +204,9 @@ TEST_P(Patterns, ACancelReachesAChildThatContinuesAsNew) {
     world.client().cancel_instance("p", "by hand");
     world.wait("p");
     world.advance(1s);
-    EXPECT_EQ(outcome_of(world.client(), "p"), "Cancelled: canceled: by hand");
+    EXPECT_EQ(outcome_of(world.client(), "p"), "Cancelled: cancelled: by hand");
     const Text child = outcome_of(world.client(), "rounds");
-    EXPECT_TRUE(child == "Cancelled: canceled: parent canceled" || child == "NotFound") << child;
+    EXPECT_TRUE(child == "Cancelled: cancelled: parent cancelled" || child == "NotFound") << child;
     expect_deletable(world, "p");
     return moment < 60;  // the child never comes to rest
   });

@@ -276,7 +276,7 @@ TEST_P(Queues, ACancelAfterManyMessagesEndsTheInstance) {
   world.client().cancel_instance("i", "by hand");
   world.start_node(registry);
   world.wait("i");
-  EXPECT_EQ(outcome_of(world.client(), "i"), "Cancelled: canceled: by hand");
+  EXPECT_EQ(outcome_of(world.client(), "i"), "Cancelled: cancelled: by hand");
   EXPECT_EQ(world.client().get_kv_value<int>("i", "count"), kMessages);
   EXPECT_EQ(world.client().get_queue_depths(), QueueDepths());
 }

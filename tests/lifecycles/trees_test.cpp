@@ -169,7 +169,7 @@ TEST_P(Trees, ATerminatedTreeCanBeReplaced) {
   world.settle();
   EXPECT_THAT(outcome_of(client, "r"), HasSubstr("Terminated"));
   for (const char* child : {"leaf", "loose"}) {
-    EXPECT_THAT(outcome_of(client, child), HasSubstr("Cancelled: canceled: parent terminated"));
+    EXPECT_THAT(outcome_of(client, child), HasSubstr("Cancelled: cancelled: parent terminated"));
   }
   EXPECT_EQ(client.start_orchestration("r", "Root", replacing()), StartOutcome::kReplaced);
   world.settle();
@@ -189,7 +189,7 @@ TEST_P(Trees, ACancelEndsTheBackoffOfUnknownCode) {
   client.cancel_instance("cancelled", "by hand");
   client.terminate_instance("terminated", "by hand");
   world.settle();
-  EXPECT_EQ(outcome_of(client, "cancelled"), "Cancelled: canceled: by hand");
+  EXPECT_EQ(outcome_of(client, "cancelled"), "Cancelled: cancelled: by hand");
   EXPECT_THAT(outcome_of(client, "terminated"), HasSubstr("Terminated"));
   EXPECT_EQ(world.now(), before);
   EXPECT_EQ(client.get_queue_depths(), QueueDepths());
@@ -222,7 +222,7 @@ TEST_P(Trees, ACancelReachesDetachedChildren) {
   client.cancel_instance("r", "by hand");
   world.settle();
   for (const char* child : {"leaf", "loose"}) {
-    EXPECT_THAT(outcome_of(client, child), HasSubstr("Cancelled: canceled: parent canceled"));
+    EXPECT_THAT(outcome_of(client, child), HasSubstr("Cancelled: cancelled: parent cancelled"));
   }
   EXPECT_EQ(client.delete_instance_bulk(InstanceFilter()).instances, 3U);
   expect_nothing_left(client);

@@ -39,7 +39,7 @@ TEST(ErrorDetailsTest, ApplicationIsTheMessageOrSaysHowItEnded) {
   EXPECT_EQ(describe(application(ApplicationErrorKind::kLimitExceeded)), "text");
   EXPECT_EQ(describe(application(ApplicationErrorKind::kMisuse)), "text");
   EXPECT_EQ(describe(application(ApplicationErrorKind::kPanicked)), "orchestration panicked: text");
-  EXPECT_EQ(describe(application(ApplicationErrorKind::kCancelled)), "canceled: text");
+  EXPECT_EQ(describe(application(ApplicationErrorKind::kCancelled)), "cancelled: text");
   EXPECT_EQ(describe(application(ApplicationErrorKind::kTerminated)), "terminated: text");
 }
 

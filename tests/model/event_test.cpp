@@ -99,7 +99,7 @@ TEST(SummarizeTest, TellsEventsOfAKindApart) {
             R"(ActivityScheduled 'ChargeCard' input={"id":"o-1"} session=s-1 tag=gpu)");
   EXPECT_EQ(summarize(events::ActivityCompleted{2, "42"}), "ActivityCompleted of 2 result=42");
   EXPECT_EQ(summarize(events::ActivityFailed{2, ApplicationError{ApplicationErrorKind::kCancelled, "late", false}}),
-            "ActivityFailed of 2 error=canceled: late");
+            "ActivityFailed of 2 error=cancelled: late");
   EXPECT_EQ(summarize(events::TimerFired{3, Timestamp(Milliseconds(1700))}), "TimerFired of 3 fire_at=1700");
   EXPECT_EQ(summarize(events::QueueSubscriptionCancelled{4, CancelReason::kDroppedFuture}),
             "QueueSubscriptionCancelled of 4 reason=dropped_future");

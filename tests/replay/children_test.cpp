@@ -119,7 +119,7 @@ TEST(Children, ACancelledOneSaysSo) {
   });
   harness.start();
   const auto last = harness.turn({child_failed(2, application_error(ApplicationErrorKind::kCancelled, "by hand"))});
-  EXPECT_EQ(last.output, "\"cancelled, canceled: by hand\"");
+  EXPECT_EQ(last.output, "\"cancelled, cancelled: by hand\"");
 }
 
 TEST(Children, AFailureThatIsNotTheApplicationsEndsTheParentToo) {

@@ -140,7 +140,7 @@ TEST(Drops, ADropIsAskedForOnceAndNotAgainAtTheEnd) {
   EXPECT_THAT(last.messages, IsEmpty());
   EXPECT_THAT(lines_of(last.events), ElementsAre("9 OrchestrationCancelRequested reason=enough",
                                                  "10 ExternalSubscriptionCancelled of 6 reason=orchestration_terminal",
-                                                 "11 OrchestrationFailed error=canceled: enough"));
+                                                 "11 OrchestrationFailed error=cancelled: enough"));
 }
 
 TEST(Drops, WhatIsScheduledAndDroppedInOneTurnIsRecordedButNeverLeaves) {

@@ -97,7 +97,7 @@ TEST(LastWord, CancelBeatsContinueAsNewResultAndError) {
   for (const auto* how : {"continue", "return", "throw"}) {
     const auto end = ended(how, {completed(4, "1"), cancel("c")});
     EXPECT_EQ(end.outcome.status, ExecutionStatus::kCancelled) << how;
-    EXPECT_EQ(end.error, "canceled: c") << how;
+    EXPECT_EQ(end.error, "cancelled: c") << how;
     EXPECT_EQ(end.outcome.output, std::nullopt) << how;
   }
 }
@@ -194,7 +194,7 @@ std::vector<End> every_end() {
        "parent continued as new",
        "orchestration_terminal_continued_as_new",
        true},
-      {"", {go, cancel("c")}, false, ExecutionStatus::kCancelled, "parent canceled", failed_reason, true},
+      {"", {go, cancel("c")}, false, ExecutionStatus::kCancelled, "parent cancelled", failed_reason, true},
       {"limit", {go}, false, ExecutionStatus::kFailed, "parent failed", failed_reason, false},
       {"", {go}, true, ExecutionStatus::kFailed, "parent failed", failed_reason, false},
       {"", {go, completed(99)}, false, ExecutionStatus::kFailed, "parent failed", failed_reason, false},
@@ -398,7 +398,7 @@ TEST(EndWithoutCode, ACancelWithoutAHandlerEndsAsCancelled) {
   EXPECT_EQ(last.status, ExecutionStatus::kCancelled);
   EXPECT_THAT(lines_of(last.events),
               ElementsAre("1 OrchestrationStarted 'Test' version=1.0.0 input=\"\"",
-                          "2 OrchestrationCancelRequested reason=c", "3 OrchestrationFailed error=canceled: c"));
+                          "2 OrchestrationCancelRequested reason=c", "3 OrchestrationFailed error=cancelled: c"));
   harness.history = last.events;
   EXPECT_EQ(divergence_of(harness.replay_failure()), "no error at all")
       << "the handler is back, and the history is sound";

@@ -228,7 +228,7 @@ TEST(Intake, TheSecondCancelOfABatchIsIgnoredAndTheFirstReasonCounts) {
   Harness harness(one_of_each);
   const auto outcome = harness.start(std::nullopt, {cancel("first"), cancel("second")});
   EXPECT_THAT(ignored_by(outcome), ElementsAre("CancelInstance: cancellation was requested already"));
-  EXPECT_EQ(describe(outcome.error.value()), "canceled: first");
+  EXPECT_EQ(describe(outcome.error.value()), "cancelled: first");
 }
 
 TEST(Intake, TheFirstTerminateOfABatchCounts) {

@@ -351,7 +351,7 @@ TEST_P(Unregistered, TheParentOfACancelledUnknownChildIsTold) {
   world.settle();
   EXPECT_EQ(status("child").state, OrchestrationState::kCancelled);
   EXPECT_EQ(status().state, OrchestrationState::kFailed);
-  EXPECT_THAT(status().error_text(), HasSubstr("told: canceled: changed my mind"));
+  EXPECT_THAT(status().error_text(), HasSubstr("told: cancelled: changed my mind"));
 }
 
 TEST_P(Unregistered, ACancelledParentReachesItsUnknownChild) {

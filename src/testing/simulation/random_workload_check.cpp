@@ -209,7 +209,7 @@ void WorkloadCheck::check_ended(const InstanceRule& rule, const std::string& ins
       }
       break;
     case OrchestrationState::kCancelled:
-      if (rule.reason && rule.may_be_cancelled && status.error_text() == "canceled: " + *rule.reason) return;
+      if (rule.reason && rule.may_be_cancelled && status.error_text() == "cancelled: " + *rule.reason) return;
       if (!rule.reason && (rule.may_be_cancelled || cut)) return;
       break;
     case OrchestrationState::kTerminated:
