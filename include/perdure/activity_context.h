@@ -38,8 +38,7 @@ using ActivityOutcome = Result<Payload, ApplicationError>;
 
 namespace detail {
 
-// One attempt at one activity, shared by everybody who may still touch it: the worker, the user's code, a callback that
-// comes years later.
+// State of one activity attempt, co-owned by the worker, the user's code and any pending completion callback.
 class ActivityCall {
  public:
   struct About {
@@ -123,8 +122,8 @@ class ActivityContext {
   [[nodiscard]] std::stop_token stop_token() const noexcept { return call_->stop_token(); }
   [[nodiscard]] bool is_cancelled() const noexcept { return call_->stop_token().stop_requested(); }
 
-  // Says that this attempt is alive, which its heartbeat timeout wants to hear, and leaves `details` for the attempt
-  // after this one and for clients. May be called often: details are written every RuntimeOptions::heartbeat_interval.
+  // Records a heartbeat: resets the heartbeat timeout and stores `details` for the next attempt and for clients. May be
+  // called often: details are written every RuntimeOptions::heartbeat_interval.
   template <class T>
   void heartbeat(const T& details) const {
     call_->heartbeat(detail::encode_payload<detail::encoded_as<T>>(details));

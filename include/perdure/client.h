@@ -66,7 +66,7 @@ struct SendOptions {
   bool even_if_missing = false;
 };
 
-// An instance that waits for something that no registered node can do.
+// An instance blocked on work that no registered node can run.
 struct StuckInstance {
   std::string instance;
   std::string reason;  // what it waits for, and what would help
@@ -170,7 +170,8 @@ class Client {
   // registered, not by whether they are alive.
   [[nodiscard]] std::vector<StuckInstance> find_stuck_instances(std::size_t limit = kDefaultBulkLimit) const;
 
-  // With its children. A running one only by force: whatever runs is told to stop, and nothing of it stays.
+  // Deletes the instance and its children. A running instance requires `force`; its activities are cancelled and all
+  // its data is deleted.
   DeleteResult delete_instance(const std::string& instance, bool force = false) const;
   // Deletes ended instances that match, with their children: at most `limit` of them, oldest first. Call it until it
   // deletes nothing.
@@ -194,8 +195,9 @@ class Client {
     if (!value) return std::nullopt;
     return detail::contain([&]() -> std::optional<T> { return detail::decode_payload<T>(value); },
                            [&](const std::string& error) -> std::optional<T> {
-                             throw ClientError(ClientErrorKind::kInvalidOutput,
-                                               "the value of key '" + key + "' cannot be read as asked: " + error);
+                             throw ClientError(
+                                 ClientErrorKind::kInvalidOutput,
+                                 "the value of key '" + key + "' cannot be decoded as the requested type: " + error);
                            });
   }
 
@@ -221,8 +223,8 @@ class Client {
   // It has continued as new, and the message that the next execution begins with is nowhere.
   [[nodiscard]] bool has_lost_its_continuation(const std::string& instance) const;
   static constexpr const char* kLost =
-      "has continued as new, but the message that its next execution begins with is lost: terminate it, and its parent "
-      "is told";
+      "has continued as new, but the start message of its next execution is missing; terminate it to fail it and "
+      "inform its parent";
 
   std::shared_ptr<Provider> store_;
   ClientOptions options_;

@@ -157,7 +157,7 @@ class [[nodiscard]] select : public detail::Durable {
  public:
   using value_type = std::variant<detail::value_or_monostate<Parts>...>;
   static constexpr bool kAwaitableAsLvalue = true;
-  static_assert(sizeof...(Parts) > 0, "select of nothing would wait for ever");
+  static_assert(sizeof...(Parts) > 0, "select of nothing would wait forever");
 
   explicit(false) select(Parts&&... parts) : parts_(std::forward<Parts>(parts)...) {}  // NOLINT(google-explicit-*)
 

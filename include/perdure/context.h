@@ -1,4 +1,4 @@
-// OrchestrationContext: the only door from an orchestration to the world.
+// OrchestrationContext: the interface through which an orchestration schedules work and observes results.
 //
 // A pointer-sized handle, passed by value. Everything it schedules is recorded where it is called. It is usable by the
 // orchestration it was given to, during that orchestration's turn, on the turn's thread; anywhere else it throws

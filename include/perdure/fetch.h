@@ -15,7 +15,7 @@
 
 namespace perdure {
 
-// Proof of a lock, and the fence of every later call: whoever lost the lock can change nothing. Opaque, never repeated.
+// Fencing token of a lock. Calls made with the token of a lost lock fail and change nothing. Opaque and never reused.
 struct LockToken {
   std::string value;
   bool operator==(const LockToken&) const = default;
@@ -73,7 +73,7 @@ struct SuspectRule {
 struct OrchestrationFetch {
   std::size_t limit = 1;
   Milliseconds lock_timeout{5'000};
-  // Who fetches. Instances whose lock this owner kept with a commit are handed to it when messages arrive for them.
+  // The fetching node. An instance whose lock this owner retained is returned to it when messages arrive.
   std::string owner;
   CapabilityFilter filter;
   SuspectRule suspects;

@@ -19,7 +19,8 @@ struct MemoryProviderOptions {
   Metrics metrics;
 };
 
-// Returns a store that is empty. Same calls, same times: same answers, but for the tokens.
+// Returns an empty in-memory provider. It is deterministic: identical calls at identical times return identical
+// results, except for lock tokens.
 [[nodiscard]] std::shared_ptr<Provider> make_memory_provider(MemoryProviderOptions options = {});
 
 }  // namespace perdure

@@ -179,7 +179,7 @@ class Provider {
   [[nodiscard]] virtual ProviderResult<WorkBatch> fetch_work_items(const WorkFetch& fetch) = 0;
   // Removes activities and enqueues their completions.
   [[nodiscard]] virtual std::vector<ProviderResult<void>> ack_work_items(std::span<const WorkAck> acks) = 0;
-  // A token that means nothing any more is no error: there is nothing left to give back.
+  // An unknown or expired token is not an error; the call has no effect.
   [[nodiscard]] virtual std::vector<ProviderResult<void>> abandon_work_items(std::span<const Abandon> abandons) = 0;
   [[nodiscard]] virtual std::vector<ProviderResult<Timestamp>> renew_work_locks(std::span<const LockToken> tokens,
                                                                                 Milliseconds extend_for) = 0;

@@ -45,8 +45,9 @@ class Runtime {
   ~Runtime();
 
   // Takes no new work, finishes what has begun, and returns as soon as that is done: turns are committed, and
-  // activities have `timeout` to end. What runs on is told to stop and given back without counting as an attempt; a
-  // function that ignores even that is left to its thread and named in the log. The same call again does nothing.
+  // activities have `timeout` to end. Activities still running then are cancelled and abandoned without counting an
+  // attempt. An activity that ignores its stop token keeps its thread and is named in the log. The same call again does
+  // nothing.
   void shutdown(Milliseconds timeout);
   void shutdown();
 

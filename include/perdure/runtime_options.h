@@ -18,7 +18,7 @@
 
 namespace perdure {
 
-// How long an item rests for which this node has no code, so that another one, or the next deployment, may take it.
+// Backoff for items this node has no code for, so that another node or a later deployment can process them.
 struct UnregisteredBackoff {
   Milliseconds base{1'000};
   Milliseconds max{60'000};
@@ -70,11 +70,11 @@ struct RuntimeOptions {
 
   // The details that an activity gives its heartbeats are written at most this often.
   Milliseconds heartbeat_interval{1'000};
-  // How long a cancelled activity may go on before its place is given to another.
+  // Grace period of a cancelled activity before its slot is reused.
   Milliseconds activity_cancellation_grace_period{10'000};
   TagFilter worker_tag_filter;
-  // Who this node is to the store. A name of your own lets a restarted process take its sessions up again; it must be
-  // used by one process at a time. Empty: a new random one.
+  // The node id. A stable id lets a restarted process reclaim its sessions; only one process may use it at a time. If
+  // empty, a random id is generated.
   std::string worker_node_id;
   // Sessions that this node holds at the same time, in use or not. One that is not used goes after its idle timeout.
   std::size_t max_sessions_per_runtime = 10;

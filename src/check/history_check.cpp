@@ -27,21 +27,20 @@ InstanceFilter filter_of(const HistoryCheckOptions& options) {
   if (filter.statuses.empty()) filter.statuses = {ExecutionStatus::kRunning, ExecutionStatus::kContinuedAsNew};
   const auto ended = std::find_if_not(filter.statuses.begin(), filter.statuses.end(), is_live);
   if (ended == filter.statuses.end()) return filter;
-  throw ClientError(ClientErrorKind::kInvalidInput,
-                    "the filter of the check asks for instances that are " + std::string(to_string(*ended)) +
-                        ", and live_only for those that are not: set live_only to false");
+  throw ClientError(ClientErrorKind::kInvalidInput, "the filter selects instances that are " +
+                                                        std::string(to_string(*ended)) +
+                                                        ", but live_only excludes them; set live_only to false");
 }
 
 ProviderAdmin& admin_of(Provider& store) {
   if (ProviderAdmin* const admin = store.admin()) return *admin;
   throw ClientError(ClientErrorKind::kNotSupported, "the provider '" + std::string(store.name()) +
-                                                        "' cannot be administered, so its histories cannot "
-                                                        "be listed");
+                                                        "' has no admin interface, so its histories cannot be listed");
 }
 
 void check_at_least_one(const char* option, std::size_t value) {
   if (value > 0) return;
-  throw ClientError(ClientErrorKind::kInvalidInput, std::string(option) + " is 0: set it to 1 or more");
+  throw ClientError(ClientErrorKind::kInvalidInput, std::string(option) + " is 0; set it to 1 or more");
 }
 
 class HistoryCheck {
@@ -126,8 +125,8 @@ void HistoryCheck::check_live(InstanceInfo info) {
        .version = info.version,
        .kind = HistoryFindingKind::kCannotTell,
        .live = true,
-       .report = "the instance went on to another execution each of the " + std::to_string(kMaxReads) +
-                 " times that it was read: check it alone, or while no node runs"});
+       .report = "the instance started another execution during each of " + std::to_string(kMaxReads) +
+                 " reads; check it alone, or while no node runs"});
 }
 
 void HistoryCheck::check_running(const InstanceInfo& info, const Running& running) {
@@ -177,7 +176,7 @@ void HistoryCheck::check_stored(const InstanceInfo& info) {
   LeftValues values;
   ExecutionId expected = kFirstExecutionId;
   for (const ExecutionId execution : value_of(admin_.list_executions(info.id))) {
-    if (execution != expected) values.lose("execution " + std::to_string(execution - 1) + " is not stored any more");
+    if (execution != expected) values.lose("execution " + std::to_string(execution - 1) + " is no longer stored");
     expected = execution + 1;
     std::optional<Running> running;
     if (execution == info.execution_id && info.status == ExecutionStatus::kRunning) running = read_running(info);
@@ -197,7 +196,7 @@ void HistoryCheck::check_stored(const InstanceInfo& info) {
     if (readable) {
       values.add(history.events);
     } else {
-      values.lose("execution " + std::to_string(execution) + " is damaged");
+      values.lose("execution " + std::to_string(execution) + " is corrupt");
     }
   }
   if (info.status == ExecutionStatus::kContinuedAsNew) check_continuation(info);
@@ -209,10 +208,10 @@ std::optional<HistoryProblem> HistoryCheck::check_past(const InstanceInfo& info,
   if (!problem || problem->kind != HistoryFindingKind::kDiverges || execution == kFirstExecutionId) return problem;
   std::string reason;
   if (values.unknown()) {
-    reason = "the key-values that execution " + std::to_string(execution) + " began with are not known, because " +
-             *values.unknown() + "; with those that are known:\n";
+    reason = "the key-values at the start of execution " + std::to_string(execution) + " are unknown, because " +
+             *values.unknown() + "; with the known ones:\n";
   } else if (was_replaced(info)) {
-    reason = "the instance was deleted or replaced while it was read, so check it again:\n";
+    reason = "the instance was deleted or replaced while it was read; check it again:\n";
   }
   if (!reason.empty()) problem = HistoryProblem{HistoryFindingKind::kCannotTell, reason + problem->report};
   return problem;

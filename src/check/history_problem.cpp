@@ -58,9 +58,9 @@ std::optional<HistoryProblem> find_missing_code(const Registry& registry, const 
   for (const SemanticVersion& other : registry.versions(name)) {
     others += (others.empty() ? "" : ", ") + other.to_string();
   }
-  if (!others.empty()) text += "; of that name there is " + others;
+  if (!others.empty()) text += " (registered versions: " + others + ")";
   return HistoryProblem{HistoryFindingKind::kNotRegistered,
-                        text + ": register it, or keep nodes that have it until what needs it has ended"};
+                        text + "; register it, or run nodes that have it until the instances that need it have ended"};
 }
 
 KeyValueSnapshot to_snapshot(std::span<const KeyValue> values) {

@@ -35,7 +35,7 @@ OrchestrationState state_of(ExecutionStatus status) noexcept {
 ErrorDetails stored_error(const Payload& output) {
   try {
     if (output) return decode_error(*output);
-    return InfrastructureError{"read_status", "the store has no error for this failure", false};
+    return InfrastructureError{"read_status", "the store has no error for the failed instance", false};
   } catch (const DecodeError& error) {
     return InfrastructureError{"read_status", "the stored error cannot be read: " + std::string(error.what()), false};
   }
@@ -141,9 +141,9 @@ void Client::check_name(const char* what, const std::string& name) const {
 void Client::check_payload(const char* what, const Payload& payload) const {
   if (!payload || payload->size() <= options_.limits.max_payload_bytes) return;
   throw ClientError(ClientErrorKind::kInvalidInput,
-                    std::string(what) + " has " + std::to_string(payload->size()) + " bytes; the limit is " +
+                    std::string(what) + " has " + std::to_string(payload->size()) + " bytes, more than the limit of " +
                         std::to_string(options_.limits.max_payload_bytes) +
-                        " (max_payload_bytes): store it elsewhere and send a reference");
+                        " (max_payload_bytes); store it elsewhere and send a reference");
 }
 
 void Client::send(const Message& message, SendOptions options) const {

@@ -66,9 +66,8 @@ std::optional<std::string> reason_for_endless_wait(ProviderAdmin& admin, const I
   const auto queue = admin.instance_queue(instance.id);
   if (!queue) return std::nullopt;
   if (queue->ready_at && !is_within_range(*queue->ready_at)) {
-    return "its next turn is scheduled for a time outside 1970 to 9999; raise an event to schedule it anew, or "
-           "terminate "
-           "it";
+    return "its next turn is scheduled for a time outside 1970 to 9999; raise an event to reschedule it, or terminate "
+           "the instance";
   }
   if (queue->messages > 0) return std::nullopt;
   const std::vector<Event> events = read_events_of(admin, instance.id, instance.execution_id);
@@ -82,8 +81,8 @@ std::optional<std::string> reason_for_endless_wait(ProviderAdmin& admin, const I
   const auto info = admin.instance_info(instance.id);
   if (!more || !more->empty() || !info || info->execution_id != instance.execution_id) return std::nullopt;
   return "activity '" + open.begin()->second + "' (" + std::to_string(open.begin()->first) +
-         ") is not in the worker queue although the history waits for it; terminate the instance, or restore the store "
-         "from a backup";
+         ") is not in the worker queue although the history has no completion for it; terminate the instance, or "
+         "restore the store from a backup";
 }
 
 }  // namespace perdure

@@ -26,9 +26,10 @@ void OrchestrationStatus::check_completed() const {
   if (completed()) return;
   if (error) throw OrchestrationFailure(*error);
   if (state == OrchestrationState::kNotFound) {
-    throw ClientError(ClientErrorKind::kNotFound, "there is no such instance, so it has no result");
+    throw ClientError(ClientErrorKind::kNotFound, "the instance does not exist, so it has no result");
   }
-  throw ClientError(ClientErrorKind::kStillRunning, "orchestration '" + name + "' has not ended: it has no result yet");
+  throw ClientError(ClientErrorKind::kStillRunning,
+                    "orchestration '" + name + "' has not ended, so it has no result yet");
 }
 
 }  // namespace perdure

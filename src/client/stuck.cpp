@@ -59,16 +59,16 @@ class Abilities {
       return admits(node.filter.activities, activity.name) &&
              std::find(node.activities.begin(), node.activities.end(), activity.name) != node.activities.end();
     };
-    if (!any(has_activity)) return what + " is registered with no node; register it on one that runs activities";
+    if (!any(has_activity)) return what + " is not registered on any node; register it on a node that runs activities";
     if (any([&](const NodeInfo& node) { return has_activity(node) && served_tags(node.tags).matches(activity.tag); })) {
       return std::nullopt;
     }
     return what + (activity.tag ? " has tag '" + *activity.tag + "'" : std::string(" has no tag")) +
-           ", which no registered node with its code serves; add it to the worker_tag_filter of one";
+           ", which no registered node with its code serves; add it to the worker_tag_filter of such a node";
   }
 
  private:
-  static constexpr const char* kNobody = "no node is registered with the store; start a runtime on it";
+  static constexpr const char* kNobody = "no node is registered; start a runtime on the store";
 
   template <class Predicate>
   [[nodiscard]] bool any(Predicate holds) const {
@@ -87,7 +87,7 @@ class Abilities {
   }
   static std::string no_code(const std::string& name, const std::optional<SemanticVersion>& version) {
     return "orchestration '" + name + "'" + (version ? " version " + version->to_string() : std::string()) +
-           " is registered with no node; register it on one that runs orchestrations";
+           " is not registered on any node; register it on a node that runs orchestrations";
   }
 
   std::vector<NodeInfo> nodes_;

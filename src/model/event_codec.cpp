@@ -46,7 +46,7 @@ std::string position(const EventRecord& record) {
 
 [[noreturn]] void fail_unknown_event(std::uint16_t kind, const SemanticVersion& writer) {
   throw DecodeError("unknown event kind " + std::to_string(kind) + ", written by engine " + writer.to_string() +
-                    "; this engine is " + engine_version().to_string() + ": use a newer engine to read this history");
+                    " (this engine is " + engine_version().to_string() + "); use a newer engine to read this history");
 }
 
 }  // namespace

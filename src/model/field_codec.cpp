@@ -83,9 +83,9 @@ SemanticVersion FieldReader::header() {
   const std::string_view writer = line.substr(space + 1);
   if (*format > kFormatVersion) {
     throw DecodeError("format version " + std::to_string(*format) + ", written by engine " +
-                      printable(writer, kShownOfField) + "; this engine is " + engine_version().to_string() +
+                      printable(writer, kShownOfField) + " (this engine is " + engine_version().to_string() +
                       " and reads up to format version " + std::to_string(kFormatVersion) +
-                      ": use a newer engine to read it");
+                      "); use a newer engine to read it");
   }
   const auto engine = SemanticVersion::parse(writer);
   if (!engine) throw DecodeError("the engine version " + quoted(writer) + " in the header line is not like '0.1.0'");
@@ -106,8 +106,8 @@ std::string_view FieldReader::take(std::string_view key) {
   const std::size_t length = take_length(key);
   const std::string_view left = rest();
   if (length >= left.size()) {
-    fail_field(key, "its length " + std::to_string(length) + " and a newline do not fit into the " +
-                        std::to_string(left.size()) + " bytes that are left");
+    fail_field(key, "its length " + std::to_string(length) + " and a newline do not fit into the remaining " +
+                        std::to_string(left.size()) + " bytes");
   }
   if (left[length] != '\n') fail_field(key, "no newline after its " + std::to_string(length) + " bytes");
   position_ += length + 1;

@@ -158,7 +158,7 @@ class HistoryReader {
     if (line.body_size >= rest().size() || rest()[line.body_size] != '\n') {
       throw DecodeError("event " + std::to_string(line.record.event_id) + ": no newline after its " +
                         std::to_string(line.body_size) + " bytes, of which " +
-                        std::to_string(std::min(line.body_size, rest().size())) + " are there");
+                        std::to_string(std::min(line.body_size, rest().size())) + " are present");
     }
     const std::string_view body = rest().substr(0, line.body_size);
     line.record.body = line.escaped ? unescape(body, line.record.event_id) : std::string(body);
@@ -168,7 +168,7 @@ class HistoryReader {
 
   [[nodiscard]] static std::string unescape(std::string_view text, EventId event) {
     std::optional<std::string> body = unescaped_body(text);
-    if (!body) throw DecodeError("event " + std::to_string(event) + ": its escaped body is not as it was written");
+    if (!body) throw DecodeError("event " + std::to_string(event) + ": its body is not escaped canonically");
     return std::move(*body);
   }
 

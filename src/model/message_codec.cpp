@@ -26,7 +26,7 @@ std::string position(std::uint16_t kind) {
 
 [[noreturn]] void fail_unknown_message(std::uint16_t kind, const SemanticVersion& writer) {
   throw DecodeError("unknown message kind " + std::to_string(kind) + ", written by engine " + writer.to_string() +
-                    "; this engine is " + engine_version().to_string() + ": use a newer engine to read this message");
+                    " (this engine is " + engine_version().to_string() + "); use a newer engine to read this message");
 }
 
 }  // namespace

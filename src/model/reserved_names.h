@@ -22,7 +22,7 @@ inline constexpr std::string_view kEngineTag = "__perdure:engine";
                                                                            std::string_view name) {
   if (!name.starts_with(kReservedPrefix)) return std::nullopt;
   return std::string(what) + " must not begin with " + std::string(kReservedPrefix) +
-         ", which belongs to the engine, but is '" + std::string(name) + "'";
+         ", which is reserved for the engine, but is '" + std::string(name) + "'";
 }
 
 [[nodiscard]] inline bool is_engine_activity(std::string_view name) noexcept {

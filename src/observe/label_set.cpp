@@ -40,7 +40,7 @@ LabelSet::LabelSet(std::string_view metric_name, MetricLabels labels) {
   const std::span<MetricLabel> used(labels_.data(), size_);
   std::ranges::sort(used, {}, &MetricLabel::key);
   const auto twice = std::ranges::adjacent_find(used, {}, &MetricLabel::key);
-  if (twice != used.end()) refuse(metric_name, "label " + quoted(twice->key) + " is given twice");
+  if (twice != used.end()) refuse(metric_name, "label " + quoted(twice->key) + " occurs twice");
 }
 
 OwnedLabels LabelSet::owned() const {
@@ -57,7 +57,7 @@ void LabelSet::check_keys(std::string_view metric_name, MetricType type) const {
              "label " + quoted(label.key) + " is not made of letters, digits and '_', or starts with a digit");
     }
     if (type == MetricType::kHistogram && label.key == "le") {
-      refuse(metric_name, "the label \"le\" of a histogram is taken: it tells the buckets apart");
+      refuse(metric_name, "the label \"le\" of a histogram is reserved: it distinguishes the buckets");
     }
   }
 }

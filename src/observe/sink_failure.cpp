@@ -31,10 +31,10 @@ void report_sink_failure(SinkKind kind, const char* reason) noexcept {
   static std::atomic_flag metrics_reported;
   const bool is_log = kind == SinkKind::kLog;
   if ((is_log ? log_reported : metrics_reported).test_and_set()) return;
-  (void)std::fprintf(stderr,
-                     "perdure: the %s sink threw: %s. What it was given is dropped; the engine goes on, and further "
-                     "failures of the sink are not reported.\n",
-                     is_log ? "log" : "metrics", printable_reason(reason).c_str());
+  (void)std::fprintf(
+      stderr,
+      "perdure: the %s sink threw: %s; the data passed to it is lost, and its further failures are not reported\n",
+      is_log ? "log" : "metrics", printable_reason(reason).c_str());
 }
 
 }  // namespace perdure::observe

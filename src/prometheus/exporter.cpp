@@ -30,8 +30,8 @@ PrometheusExporter::PrometheusExporter(const std::string& address, std::shared_p
     port_ = static_cast<std::uint16_t>(server_->exposer.GetListeningPorts().at(0));
   } catch (const std::exception& error) {
     throw std::runtime_error("the metrics cannot be served at '" + address + "' (" + error.what() +
-                             "): is it \"host:port\", is the host one of this machine, and does no other program "
-                             "listen on the port? With the port 0 the system chooses a free one");
+                             "); check that it is \"host:port\" with a host of this machine and a port that no other "
+                             "program uses, or use port 0 for a free one");
   }
 }
 

@@ -11,13 +11,16 @@ namespace {
 std::optional<ProviderError> check_records(const TurnCommit& commit, const std::string& instance) {
   for (const MessageRecord& message : commit.messages) {
     if (message.kind == MessageKind::kExecuteActivity || message.instance.empty()) {
-      return refused_turn(instance, "`messages` takes messages for instances; activities belong in `activities`");
+      return refused_turn(instance,
+                          "TurnCommit::messages has an activity, or a message without an instance id; put activities "
+                          "into TurnCommit::activities");
     }
   }
   for (const MessageRecord& activity : commit.activities) {
     if (activity.kind != MessageKind::kExecuteActivity || activity.instance != instance ||
         activity.execution != commit.execution_id) {
-      return refused_turn(instance, "`activities` takes activities of this instance and execution");
+      return refused_turn(
+          instance, "TurnCommit::activities has a message that is not an activity of this instance and execution");
     }
   }
   return std::nullopt;
@@ -29,13 +32,14 @@ std::optional<ProviderError> check_event_ids(const std::string& instance, std::s
                                              EventId last) {
   for (const EventRecord& event : events) {
     if (event.event_id != 0 && event.event_id <= last && &event == events.data()) {
-      return ProviderError(ProviderErrorKind::kDuplicateEvent,
-                           "instance '" + instance + "': the history has event " + std::to_string(event.event_id) +
-                               " already, its last is " + std::to_string(last) + "; load it again");
+      return ProviderError(ProviderErrorKind::kDuplicateEvent, "instance '" + instance + "': event " +
+                                                                   std::to_string(event.event_id) +
+                                                                   " is already in the history, which ends at " +
+                                                                   std::to_string(last) + "; read the history again");
     }
     if (event.event_id != last + 1) {
-      return refused_turn(instance,
-                          "event " + std::to_string(event.event_id) + " does not follow event " + std::to_string(last));
+      return refused_turn(instance, "event " + std::to_string(event.event_id) + " does not follow event " +
+                                        std::to_string(last) + "; number events without gaps");
     }
     last = event.event_id;
   }
@@ -43,19 +47,19 @@ std::optional<ProviderError> check_event_ids(const std::string& instance, std::s
 }
 
 std::optional<ProviderError> check_turn(const TurnCommit& commit, const TurnTarget& target) {
-  if (commit.commit_id == 0) return refused_turn(target.id, "a commit needs an id other than 0");
+  if (commit.commit_id == 0) return refused_turn(target.id, "commit_id must not be 0");
   const bool may_be_next = target.is_instance && commit.execution_id == target.execution + 1;
   if (commit.execution_id != target.execution && !may_be_next) {
     return refused_turn(target.id, "execution " + std::to_string(commit.execution_id) +
-                                       " is neither the current one, " + std::to_string(target.execution) +
+                                       " is neither the current execution, " + std::to_string(target.execution) +
                                        ", nor the next");
   }
   const EventId last = commit.execution_id == target.execution ? target.last_event : 0;
   if (std::optional<ProviderError> error = check_event_ids(target.id, commit.events, last)) return error;
   if (!target.is_instance && !commit.started && changes_instance(commit)) {
-    return refused_turn(target.id, "its first commit must carry `started`");
+    return refused_turn(target.id, "the first commit of an instance requires TurnCommit::started");
   }
-  if (commit.keep_lock && commit.owner.empty()) return refused_turn(target.id, "keeping the lock needs an owner");
+  if (commit.keep_lock && commit.owner.empty()) return refused_turn(target.id, "keep_lock requires TurnCommit::owner");
   return check_records(commit, target.id);
 }
 

@@ -16,7 +16,7 @@ constexpr auto kLastPlace = static_cast<std::uint64_t>(std::numeric_limits<std::
 std::optional<ProviderError> check_limit(std::string_view list, std::size_t limit) {
   if (limit > 0) return std::nullopt;
   return ProviderError(ProviderErrorKind::kInvalidArgument,
-                       "a page of 0 " + std::string(list) + " has no end; set the limit of the query to 1 or more");
+                       "limit must be at least 1 in the query for " + std::string(list));
 }
 
 // The number between the name of the list and the end, or the next separator.
@@ -58,8 +58,8 @@ ProviderResult<std::string> id_before_page(std::string_view list, std::size_t li
 }
 
 ProviderError bad_cursor(std::string_view list, const std::string& cursor) {
-  return {ProviderErrorKind::kInvalidArgument, "'" + cursor + "' is no cursor of this store's list of " +
-                                                   std::string(list) + "; pass `next` of the page before"};
+  return {ProviderErrorKind::kInvalidArgument, "'" + cursor + "' is not a cursor of this store's list of " +
+                                                   std::string(list) + "; pass `next` of the previous page"};
 }
 
 }  // namespace perdure

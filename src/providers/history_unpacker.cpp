@@ -43,7 +43,7 @@ StoredHistory HistoryUnpacker::finish(const std::string& instance, ExecutionId e
     return {.events = {},
             .key_values = {},
             .error = "instance '" + instance + "', execution " + std::to_string(execution) +
-                     ": the stored events from " + std::to_string(damaged_from_) + " on are damaged"};
+                     ": the stored events from " + std::to_string(damaged_from_) + " on are corrupt"};
   }
   const auto behind = std::find_if(history_.events.begin(), history_.events.end(),
                                    [this](const EventRecord& event) { return event.event_id > after_; });

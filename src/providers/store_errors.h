@@ -15,6 +15,13 @@ namespace perdure {
 [[nodiscard]] ProviderError lock_lost(const std::string& what);
 [[nodiscard]] ProviderError queued_already(const MessageRecord& activity);
 [[nodiscard]] ProviderError no_such_instance(const std::string& instance);
+// kInvalidArgument, for what a queue cannot take.
+[[nodiscard]] ProviderError without_instance();
+[[nodiscard]] ProviderError not_for_instances(const MessageRecord& activity);
+[[nodiscard]] ProviderError not_a_start();
+[[nodiscard]] ProviderError not_an_activity();
+[[nodiscard]] ProviderError not_its_completion(const std::string& instance, EventId activity_id);
+[[nodiscard]] ProviderError node_without_id();
 // For a message with must_exist.
 [[nodiscard]] ProviderError no_receiver(const std::string& instance);
 [[nodiscard]] ProviderError no_such_execution(const std::string& instance, ExecutionId execution);

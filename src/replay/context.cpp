@@ -97,7 +97,7 @@ void OrchestrationContext::end_with_continue_as_new(Payload input, const StartOp
 }
 
 void OrchestrationContext::check_not_empty(std::size_t size) {
-  if (size == 0) throw MisuseError("select of an empty vector would wait for ever");
+  if (size == 0) throw MisuseError("select of an empty vector would wait forever");
 }
 
 std::string OrchestrationContext::new_guid() {

@@ -28,10 +28,9 @@ ContextCore::Running::~Running() {
 // Compares before it touches: the core of a context that was kept somewhere may be gone.
 ContextCore& running_core(ContextCore* core, std::string_view what) {
   if (core == t_current && core) return *core;
-  throw MisuseError(
-      std::string(what) +
-      " was called outside its orchestration's turn: a context may only be used by the orchestration it was "
-      "given to, on the same thread, until that orchestration suspends");
+  throw MisuseError(std::string(what) +
+                    " was called outside its orchestration's turn; use a context only in the orchestration that "
+                    "received it, on its thread, until it suspends");
 }
 
 void* PromiseBase::operator new(std::size_t size) {
@@ -46,7 +45,7 @@ void PromiseBase::operator delete(void* frame, std::size_t size) noexcept {
 }
 
 void throw_task_taken_twice() {
-  throw MisuseError("a perdure::Task was awaited twice: its value was taken the first time");
+  throw MisuseError("a perdure::Task was awaited twice; its value was moved out by the first await");
 }
 
 void throw_task_without_value() {
@@ -96,7 +95,7 @@ void check_slot(const SlotRef& slot, ContextCore& core) {
   if (!slot) throw_future_moved_from();
   if (slot->core.load(std::memory_order_relaxed) != &core) {
     throw MisuseError("the future of '" + slot->name +
-                      "' was awaited by another orchestration than the one that made it");
+                      "' was awaited by another orchestration than the one that created it");
   }
 }
 

@@ -59,7 +59,7 @@ std::string divergence_report(const std::string& headline, const DivergencePlace
   const bool inside = place.position < place.turn.size();
   text += "  - " + (inside && recorded ? number(place.turn[place.position].id) : std::string()) +
           recorded.value_or("(nothing)") + "   <- recorded in history\n";
-  text += "  + " + done.value_or("(nothing)") + "   <- what the code did\n";
+  text += "  + " + done.value_or("(nothing)") + "   <- decided by the code\n";
   text +=
       "The code must repeat the decisions of its history. Register changed code as a new version, or restore the code "
       "that wrote this history; clocks, random numbers and unordered containers in it have the same effect.";

@@ -93,8 +93,8 @@ HistoryFacts::Match HistoryFacts::match(EventId schedule_id, OperationKind kind)
 
 std::optional<std::string> HistoryFacts::problem_with_order(const Event& event) const {
   if (event.id != next_event_id()) {
-    return at(event) + " stands where event " + std::to_string(next_event_id()) +
-           " must be: events are missing or repeated";
+    return at(event) + " is at the position of event " + std::to_string(next_event_id()) +
+           ": events are missing or repeated";
   }
   if (event.turn < last_turn_ || event.turn < kFirstTurn) {
     return at(event) + " has turn " + std::to_string(event.turn) + " after turn " + std::to_string(last_turn_);

@@ -169,25 +169,25 @@ void LiveInstance::check_limits_of_turn() {
     const std::size_t bytes = queues_.unread_bytes();
     if (bytes > limits_.max_carry_forward_bytes) {
       return exceed_limit("continue_as_new would carry " + std::to_string(bytes) +
-                          " bytes of unread queue messages; the limit is " +
+                          " bytes of unread queue messages, more than the limit of " +
                           std::to_string(limits_.max_carry_forward_bytes) +
-                          " (max_carry_forward_bytes): read the queue before continuing, or send less");
+                          " (max_carry_forward_bytes); read the queue before continuing, or send less");
     }
     if (unread <= limits_.max_carry_forward) return;
     return exceed_limit("continue_as_new would carry " + std::to_string(unread) +
-                        " unread queue messages; the limit is " + std::to_string(limits_.max_carry_forward) +
-                        " (max_carry_forward): read the queue before continuing, or raise the limit");
+                        " unread queue messages, more than the limit of " + std::to_string(limits_.max_carry_forward) +
+                        " (max_carry_forward); read the queue before continuing, or raise the limit");
   }
   const std::size_t events = next_id_ - 1;
   if (events > limits_.max_history_events) {
-    return exceed_limit("the history has " + std::to_string(events) + " events; the limit is " +
+    return exceed_limit("the history has " + std::to_string(events) + " events, more than the limit of " +
                         std::to_string(limits_.max_history_events) +
-                        " (max_history_events): use continue_as_new to begin a new one, or raise the limit");
+                        " (max_history_events); use continue_as_new to begin a new one, or raise the limit");
   }
   if (unread > limits_.max_unread_messages) {
-    exceed_limit("the queues hold " + std::to_string(unread) + " unread messages; the limit is " +
+    exceed_limit("the queues contain " + std::to_string(unread) + " unread messages, more than the limit of " +
                  std::to_string(limits_.max_unread_messages) +
-                 " (max_unread_messages): dequeue faster, send less, or raise the limit");
+                 " (max_unread_messages); dequeue faster, send less, or raise the limit");
   }
 }
 
@@ -252,7 +252,7 @@ void LiveInstance::settle_failed(const Event& event, EventId schedule_id, const 
     ending().aborted = error;
     return;
   }
-  diverge("the code keeps an operation that it had given up when this was recorded",
+  diverge("the code still uses an operation that it had dropped when this was recorded",
           static_cast<std::size_t>(&event - recorded_.data()), summarize(event.body),
           "the future of event " + std::to_string(schedule_id) + " is neither dropped nor detached");
 }

@@ -94,7 +94,7 @@ const Event* LiveInstance::decide(EventBody decision) {
 // A dead instance cannot stop a loop that never awaits; the one exception that code could catch is better than a hang.
 void LiveInstance::count_inert_call() {
   if (++inert_calls_ > limits_.max_actions_per_turn && !closing_)
-    throw MisuseError("the orchestration goes on although it has ended");
+    throw MisuseError("orchestration code keeps calling the context after the execution has ended");
 }
 
 // History wins: names that an engine without this rule recorded are repeated. The check applies live and on replay, so

@@ -100,13 +100,15 @@ void LiveInstance::replay_turn(std::span<const Event> turn) {
 void LiveInstance::check_end_of_recorded_turn(std::span<const Event> turn, bool terminal) {
   if (!dropped_.empty()) {
     const auto first = *std::min_element(dropped_.begin(), dropped_.end());
-    return diverge("the code dropped a future that history kept", turn.size(), std::nullopt, drop_text(first));
+    return diverge("the code dropped a future that its history did not drop", turn.size(), std::nullopt,
+                   drop_text(first));
   }
   if (terminal) return;
   if (finished()) {
-    diverge("the code finished where history goes on", turn.size(), std::nullopt, describe_end(finished()->result));
+    diverge("the code finished although its history continues", turn.size(), std::nullopt,
+            describe_end(finished()->result));
   } else if (const auto* next = continued()) {
-    diverge("the code continued as new where history goes on", turn.size(), std::nullopt,
+    diverge("the code continued as new although its history continues", turn.size(), std::nullopt,
             summarize(events::OrchestrationContinuedAsNew{next->input, next->version}));
   }
 }

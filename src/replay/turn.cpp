@@ -7,11 +7,11 @@ std::string_view to_string(IgnoreReason reason) noexcept {
     case IgnoreReason::kOtherExecution:
       return "it belongs to another execution";
     case IgnoreReason::kDuplicate:
-      return "the operation has its outcome already";
+      return "the operation already has its outcome";
     case IgnoreReason::kAlreadyStarted:
       return "the execution has started already";
     case IgnoreReason::kAlreadyCancelled:
-      return "cancellation was requested already";
+      return "cancellation was already requested";
     case IgnoreReason::kForeignLink:
       return "it is from or for another parent, or another incarnation of it";
     case IgnoreReason::kExecutionEnded:
@@ -19,9 +19,9 @@ std::string_view to_string(IgnoreReason reason) noexcept {
     case IgnoreReason::kNotStarted:
       return "there is neither a history nor a start";
     case IgnoreReason::kNotForOrchestrations:
-      return "it does not belong on the orchestrator queue";
+      return "its kind does not belong in the orchestrator queue";
     case IgnoreReason::kNobodyWaits:
-      return "nobody waits for an event of that name";
+      return "no subscription is open for an event of that name";
   }
   return "unknown";
 }

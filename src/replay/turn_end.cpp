@@ -53,7 +53,7 @@ class Closing {
     out_.events.reserve(out_.events.size() + end_.decisions.size() + end_.dropped.size() + 1);
     decisions_begin_ = out_.events.size();
     for (auto& decision : end_.decisions) {
-      PERDURE_CHECK(decision.id == facts_.next_event_id(), "decisions are numbered behind the inputs of their turn");
+      PERDURE_CHECK(decision.id == facts_.next_event_id(), "decisions are numbered after the inputs of their turn");
       facts_.record(decision);
       out_.events.push_back(std::move(decision));
     }
@@ -107,7 +107,7 @@ class Closing {
         break;
       case OperationKind::kTimer:
       case OperationKind::kRetriedActivity:
-        PERDURE_CHECK(false, "timers and retry loops leave no breadcrumb");
+        PERDURE_CHECK(false, "timers and retry loops have no cancellation event");
     }
   }
   void cancel_child(EventId id, const std::string& child, std::string_view reason) {

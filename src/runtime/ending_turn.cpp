@@ -14,7 +14,7 @@ namespace perdure::runtime {
 
 namespace {
 
-constexpr std::string_view kParentCannotGoOn = "the history of the parent is damaged";
+constexpr std::string_view kParentCannotGoOn = "the history of the parent is corrupt";
 
 // Whether the messages begin an execution. A later execution begins with its continuation only: a start beside it
 // comes from another sender.

@@ -1,8 +1,8 @@
 // Handover: news that one dispatcher has left and the other has not taken yet, when each is used under a lock of its
 // own.
 //
-// Whoever leaves something holds the lock of its own dispatcher, whoever takes it the lock of the other one, and nobody
-// holds both: so nothing overtakes anything, and nothing can wait in a circle.
+// A sender holds its own dispatcher's mutex and a receiver its own; no thread holds both. This preserves the order of
+// updates and rules out deadlock.
 #pragma once
 
 #include <mutex>

@@ -20,10 +20,9 @@ void make_threads(const char* purpose, const char* option, std::size_t count, co
       make();
     } catch (const std::system_error& error) {
       throw std::system_error(
-          error.code(), "no thread can be made for " + std::string(purpose) + " (" + std::to_string(made) + " of " +
+          error.code(), "cannot create a thread for " + std::string(purpose) + " (" + std::to_string(made) + " of " +
                             std::to_string(count) +
-                            " were); raise the limit of threads (ulimit -u, pids.max) or of memory, "
-                            "or lower " +
+                            " created); raise the limit of threads (ulimit -u, pids.max) or of memory, or lower " +
                             option);
     }
   }

@@ -48,8 +48,8 @@ class ProviderCalls {
     const auto begin = start();
     Answers answers = guarded(call, all);
     if (answers.size() != expected) {
-      answers = all({ProviderErrorKind::kStoreFailed, "the provider answered " + std::to_string(answers.size()) +
-                                                          " outcomes for " + std::to_string(expected) + " elements"});
+      answers = all({ProviderErrorKind::kStoreFailed, "the provider returned " + std::to_string(answers.size()) +
+                                                          " results for " + std::to_string(expected) + " elements"});
     }
     const auto failed = [](const auto& each) { return !each; };
     finish(operation, begin, !answers.empty() && std::all_of(answers.begin(), answers.end(), failed));

@@ -15,7 +15,7 @@ Registry& Registry::add(std::string_view name, std::string_view version,
   if (auto problem = problem_with_name("an orchestration's name", name)) {
     errors_.push_back(std::move(*problem));
   } else if (!parsed) {
-    errors_.push_back(label + ": '" + std::string(version) + "' is no version, write it like 1.2.3");
+    errors_.push_back(label + ": '" + std::string(version) + "' is not a version; write it like 1.2.3");
   } else if (!orchestrations_[std::string(name)].emplace(*parsed, std::move(handler)).second) {
     errors_.push_back(label + ": version " + parsed->to_string() + " was registered twice");
   }

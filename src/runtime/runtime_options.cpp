@@ -29,7 +29,7 @@ class Complaints {
   }
   void at_most(const char* option, std::size_t value, std::size_t limit) {
     unless(value <= limit,
-           std::string(option) + " must not be more than " + std::to_string(limit) + ", which is what stores can take");
+           std::string(option) + " must not be more than " + std::to_string(limit) + ", the limit of the stores");
   }
   void positive(const char* option, Milliseconds value) {
     unless(value.count() > 0 && value <= kLongest,
@@ -77,13 +77,12 @@ void RuntimeOptions::check() const {
   complaints.unless(activity_cancellation_grace_period.count() >= 0,
                     "activity_cancellation_grace_period must not be negative");
   complaints.unless(shutdown_timeout.count() >= 0, "shutdown_timeout must not be negative");
-  complaints.unless(
-      session_idle_timeout > worker_lock_timeout / 2,
-      "session_idle_timeout must be longer than half of worker_lock_timeout: an activity that runs is seen "
-      "as use of its session only when its lock is renewed");
+  complaints.unless(session_idle_timeout > worker_lock_timeout / 2,
+                    "session_idle_timeout must be longer than half of worker_lock_timeout: a running activity counts "
+                    "as use of its session only when its lock is renewed");
   for (const VersionRange& range : supported_replay_versions) {
     complaints.unless(range.min <= range.max,
-                      "supported_replay_versions holds " + range.to_string() + ", whose ends are the wrong way round");
+                      "supported_replay_versions contains " + range.to_string() + ", whose ends are reversed");
   }
   if (!worker_node_id.empty()) complaints.name("worker_node_id", worker_node_id);
   for (const std::string& tag : worker_tag_filter.listed()) {

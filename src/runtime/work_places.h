@@ -32,8 +32,8 @@ class WorkPlaces {
     change([&](Numbers& numbers) { numbers.free = narrowed(free); });
     admits_suspects_ = admits_suspects;
   }
-  // Of so many places without an activity, those that a fetch may fill: nobody has reserved them, and from now on
-  // nobody can. To be published anew if no fetch comes of it.
+  // Reserves for a fetch those of the `free` slots that no claim has reserved, and returns their number. Call
+  // publish() again if the fetch is not issued.
   [[nodiscard]] std::size_t take_for_fetch(std::size_t free) noexcept {
     std::size_t taken = 0;
     change([&](Numbers& numbers) {

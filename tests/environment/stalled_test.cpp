@@ -120,9 +120,9 @@ TEST(LoopsWithoutEnd, AreFound) {
   {
     TestEnvironment env(registry, options);
     env.start("hourly", "Hourly");
-    EXPECT_THAT(stall_of([&] { env.wait("nobody"); }), HasSubstr("things still happen"));
+    EXPECT_THAT(stall_of([&] { env.wait("nobody"); }), HasSubstr("events still occur"));
     EXPECT_THAT(stall_of([&] { env.client().wait_for_orchestration("hourly", Milliseconds::max()); }),
-                HasSubstr("things still happen"));
+                HasSubstr("events still occur"));
   }
 }
 

@@ -157,7 +157,7 @@ TEST(OtherThreads, DoNotDriveTheEnvironment) {
       refusal = error.what();
     }
   }).join();
-  EXPECT_THAT(refusal, HasSubstr("by the thread that made it"));
+  EXPECT_THAT(refusal, HasSubstr("by the thread that created it"));
 }
 
 // A client may outlive its environment; a wait of it must not hang.

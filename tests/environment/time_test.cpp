@@ -273,7 +273,7 @@ TEST(WaitsOfClients, EndAtTheirTimeout) {
 TEST(WaitsOfClients, WithoutAnEndStallInsteadOfHanging) {
   TestEnvironment env(sleeper());
   EXPECT_THAT(stall_of([&] { env.client().wait_for_orchestration("nobody", Milliseconds::max()); }),
-              HasSubstr("waits on the store without an end"));
+              HasSubstr("a wait on the store has no deadline"));
 }
 
 TEST(WaitsOfClients, WorkInsideOfActivities) {

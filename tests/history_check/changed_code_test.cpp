@@ -94,7 +94,7 @@ TEST_P(ChangedCode, ARenamedActivity) {
               AllOf(StartsWith("the code made another decision than its history (instance 'o', execution 1, "
                                "orchestration 'Order' 1.0.0, turn 1)"),
                     HasSubstr("- 2  ActivityScheduled 'Charge' input=7   <- recorded in history"),
-                    HasSubstr("+ ActivityScheduled 'ChargeCard' input=7   <- what the code did")));
+                    HasSubstr("+ ActivityScheduled 'ChargeCard' input=7   <- decided by the code")));
 }
 
 TEST_P(ChangedCode, AnotherInput) {
@@ -209,7 +209,7 @@ TEST_P(ChangedCode, OnlyANewVersionIsRegistered) {
   EXPECT_EQ(finding.name, "Order");
   EXPECT_EQ(finding.version, SemanticVersion::of("1.0.0"));
   EXPECT_TRUE(finding.live);
-  EXPECT_THAT(finding.report, HasSubstr("orchestration 'Order' 1.0.0 is not registered; of that name there is 2.0.0, "
+  EXPECT_THAT(finding.report, HasSubstr("orchestration 'Order' 1.0.0 is not registered (registered versions: 2.0.0, "
                                         "2.1.0: register it"));
 }
 

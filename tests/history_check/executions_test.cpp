@@ -188,8 +188,8 @@ TEST_P(Executions, BehindAPrunedOneADivergenceMayComeFromValuesThatAreLost) {
   const auto result = check_stored(all());
   ASSERT_THAT(result.findings, ElementsAre(IsFinding(Kind::kCannotTell, "r", 3)));
   EXPECT_THAT(result.findings.front().report,
-              StartsWith("the key-values that execution 3 began with are not known, because execution 2 is not stored "
-                         "any more; with those that are known:\nthe code made another decision"));
+              StartsWith("the key-values at the start of execution 3 are unknown, because execution 2 is no longer "
+                         "stored; with the known ones:\nthe code made another decision"));
   EXPECT_EQ(result.counts.executions, 2U);
 }
 
@@ -230,7 +230,7 @@ TEST_P(Executions, BehindADamagedOneADivergenceMayComeFromValuesThatAreLost) {
   const auto result = check_stored(all());
   ASSERT_THAT(result.findings,
               ElementsAre(IsFinding(Kind::kUndecodable, "r", 2), IsFinding(Kind::kCannotTell, "r", 3)));
-  EXPECT_THAT(result.findings[1].report, HasSubstr("because execution 2 is damaged"));
+  EXPECT_THAT(result.findings[1].report, HasSubstr("because execution 2 is corrupt"));
 }
 
 // ---- between two executions ----------------------------------------------------------------------------------------

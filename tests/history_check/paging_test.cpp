@@ -213,10 +213,10 @@ TEST_P(Paging, AFilterSaysWhichInstances) {
 
 TEST_P(Paging, OptionsThatCannotWorkAreRefused) {
   options.page_size = 0;
-  EXPECT_EQ(refusal(), "page_size is 0: set it to 1 or more");
+  EXPECT_EQ(refusal(), "page_size is 0; set it to 1 or more");
   options.page_size = 1;
   options.max_findings = 0;
-  EXPECT_EQ(refusal(), "max_findings is 0: set it to 1 or more");
+  EXPECT_EQ(refusal(), "max_findings is 0; set it to 1 or more");
   options.max_findings = 1;
   options.filter.statuses = {ExecutionStatus::kRunning, ExecutionStatus::kFailed};
   EXPECT_THAT(refusal(), HasSubstr("set live_only to false"));

@@ -68,7 +68,7 @@ TEST_P(WorkingNodes, AnInstanceThatGoesOnEachTimeCannotBeChecked) {
   ASSERT_THAT(result.findings, ElementsAre(IsFinding(Kind::kCannotTell, "r", 12)));
   EXPECT_TRUE(result.complete);
   EXPECT_TRUE(result.findings.front().live);
-  EXPECT_THAT(result.findings.front().report, HasSubstr("each of the 10 times that it was read"));
+  EXPECT_THAT(result.findings.front().report, HasSubstr("during each of 10 reads"));
 }
 
 // With every history asked for, the ended execution is one of those.

@@ -74,8 +74,7 @@ TEST(CodecErrorsTest, LengthsAreCanonicalAndFit) {
   }
   EXPECT_EQ(
       scheduled_error("name:3:x\n"),
-      "event 7 (ActivityScheduled): field 'name': its length 3 and a newline do not fit into the 2 bytes that are "
-      "left");
+      "event 7 (ActivityScheduled): field 'name': its length 3 and a newline do not fit into the remaining 2 bytes");
   EXPECT_THAT(scheduled_error("name:18446744073709551615:x\n"), HasSubstr("do not fit"));
   EXPECT_THAT(scheduled_error("name:18446744073709551614:x\n"), HasSubstr("do not fit"));
   EXPECT_THAT(scheduled_error("name:1:x"), HasSubstr("do not fit"));
@@ -135,13 +134,13 @@ TEST(CodecErrorsTest, TheHeaderLineIsChecked) {
 
 TEST(CodecErrorsTest, ANewerFormatSaysWhoWroteIt) {
   EXPECT_EQ(event_error(kActivityScheduled, "2 0.9.0\nwhatever"),
-            "event 7 (ActivityScheduled): format version 2, written by engine 0.9.0; this engine is " +
-                engine_version().to_string() + " and reads up to format version 1: use a newer engine to read it");
+            "event 7 (ActivityScheduled): format version 2, written by engine 0.9.0 (this engine is " +
+                engine_version().to_string() + " and reads up to format version 1); use a newer engine to read it");
 }
 
 TEST(CodecErrorsTest, AnUnknownKindSaysWhoWroteIt) {
   const std::string tail =
-      ", written by engine 0.9.0; this engine is " + engine_version().to_string() + ": use a newer ";
+      ", written by engine 0.9.0 (this engine is " + engine_version().to_string() + "); use a newer ";
   EXPECT_EQ(event_error(42, "1 0.9.0\nwhatever"),
             "event 7: unknown event kind 42" + tail + "engine to read this history");
   EXPECT_EQ(event_error(0, "1 0.9.0\n"), "event 7: unknown event kind 0" + tail + "engine to read this history");

@@ -75,7 +75,7 @@ TEST(HistoryTextTest, EscapesHaveOneForm) {
   EXPECT_EQ(read_error(with_body("bytes", "1 0.1.0\nname:1:\x1b\n")), "");  // as earlier engines wrote it
   for (const char* name : {"\\x1B", "\\x61", "\x1b", "\\", "\\x1", "\\y", "\\x0a"}) {
     EXPECT_EQ(read_error(with_body("escaped", "1 0.1.0\nname:1:" + std::string(name))),
-              "line 2: event 5: its escaped body is not as it was written")
+              "line 2: event 5: its body is not escaped canonically")
         << name;
   }
 }
@@ -98,9 +98,9 @@ TEST(HistoryTextTest, ErrorsNameTheLine) {
   EXPECT_EQ(read_error("perdure history 1\nevent 1 ExternalSubscribed turn 1 time 0 bytes 8\n1 0.1.0\n\n"),
             "line 2: event 1 (ExternalSubscribed): field 'name' is missing");
   EXPECT_EQ(read_error(kOneEvent + "event 6 KeyValuesCleared turn 2 time 0 bytes 9\n1 0.1.0\n\n"),
-            "line 6: event 6: no newline after its 9 bytes, of which 9 are there");
+            "line 6: event 6: no newline after its 9 bytes, of which 9 are present");
   EXPECT_EQ(read_error(kOneEvent + "event 6 KeyValuesCleared turn 2 time 0 bytes 18446744073709551615\n1 0.1.0\n\n"),
-            "line 6: event 6: no newline after its 18446744073709551615 bytes, of which 9 are there");
+            "line 6: event 6: no newline after its 18446744073709551615 bytes, of which 9 are present");
 }
 
 TEST(HistoryTextTest, EventLinesAreExact) {

@@ -1,4 +1,4 @@
-// expect: select of nothing would wait for ever
+// expect: select of nothing would wait forever
 #include <perdure/perdure.h>
 
 perdure::Orchestration<void> orchestration(perdure::OrchestrationContext) {

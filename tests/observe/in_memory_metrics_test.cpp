@@ -165,7 +165,7 @@ TEST(InMemoryMetricsTest, BadNamesLabelsAndBucketsAreRefusedAndLeaveNothing) {
     EXPECT_NE(refusal([&] { metrics.add(kRequests, {{key, ""}}, 1); }), "") << key;
   }
   EXPECT_EQ(refusal([&] { metrics.add(kRequests, {{"a", "1"}, {"b", ""}, {"a", "2"}}, 1); }),
-            "metric \"requests_total\": label \"a\" is given twice");
+            "metric \"requests_total\": label \"a\" occurs twice");
   EXPECT_NE(refusal([&] { metrics.observe(kSeconds, {{"le", "1"}}, 1); }), "");
   const std::vector<MetricLabel> too_many(InMemoryMetrics::kMaxLabels + 1, MetricLabel{"a", ""});
   EXPECT_EQ(refusal([&] { metrics.add(kRequests, too_many, 1); }), "metric \"requests_total\": 17 labels; at most 16");

@@ -120,7 +120,7 @@ TEST(LoggerDeathTest, ABrokenSinkIsReportedOnceOnStderr) {
     logger.error("m");
     logger.error("m");
     const std::string text = testing::internal::GetCapturedStderr();
-    const std::size_t first = text.find("perdure: the log sink threw: disk full.");
+    const std::size_t first = text.find("perdure: the log sink threw: disk full;");
     const bool once = first != std::string::npos && text.find("perdure:", first + 1) == std::string::npos;
     std::exit(once ? 0 : 1);  // NOLINT(concurrency-mt-unsafe): the only thread
   };

@@ -99,7 +99,7 @@ TEST_F(PostgresConnect, SomebodyElsesTablesAreLeftAlone) {
   session.execute("CREATE SCHEMA " + options.schema + "; CREATE TABLE " + options.schema + ".theirs(x int)");
   const ProviderError error = refusal(shared_postgres_url(), options);
   EXPECT_EQ(error.kind(), ProviderErrorKind::kIncompatibleStore);
-  EXPECT_THAT(error.message(), HasSubstr("not Perdure's"));
+  EXPECT_THAT(error.message(), HasSubstr("tables of another application"));
   EXPECT_EQ(session.value("SELECT count(*) FROM pg_tables WHERE schemaname = $1", {options.schema}), "1");
 }
 

@@ -189,7 +189,7 @@ TEST_F(SilentServer, ACallFailsWhenItFallsSilentDuringIt) {
     const ProviderResult<CommitAnswer> answer = store->ack_orchestration_item(commit);
     ASSERT_FALSE(answer.has_value());
     EXPECT_EQ(answer.error().kind(), ProviderErrorKind::kUnavailable);
-    EXPECT_THAT(answer.error().message(), HasSubstr("not known whether"));
+    EXPECT_THAT(answer.error().message(), HasSubstr("effect of the last call is unknown"));
   });
   proxy.pass_everything();
   EXPECT_TRUE(eventually([&] { return store->ack_orchestration_item(commit).has_value(); }));

@@ -96,7 +96,7 @@ TEST(SqliteOpen, AFileOfAnotherKindIsRefused) {
   for (const std::string& text : texts) {
     const std::string path = folder.file("file");
     write_file(path, text);
-    expect_refused(path, "left as it is");
+    expect_refused(path, "was not changed");
     EXPECT_FALSE(fs::exists(path + "-wal"));
     EXPECT_FALSE(fs::exists(path + "-shm"));
   }
@@ -145,7 +145,7 @@ TEST(SqliteOpen, AnUnfinishedChangeOfAnotherProgramIsNotUndone) {
   }
   ASSERT_GT(journal.size(), 512U);
   write_file(folder.file("copy.db-journal"), journal);
-  expect_refused(folder.file("copy.db"), "left as it is");
+  expect_refused(folder.file("copy.db"), "was not changed");
   EXPECT_EQ(bytes_of(folder.file("copy.db-journal")), journal);
 }
 
@@ -172,7 +172,7 @@ TEST(SqliteOpen, ADamagedStoreIsRefused) {
   std::string bytes = bytes_of(path);
   bytes.replace(100, 2'000, 2'000, '\xee');  // the list of tables
   write_file(path, bytes);
-  expect_refused(path, "left as it is");
+  expect_refused(path, "was not changed");
 }
 
 TEST(SqliteOpen, ATruncatedStoreIsRefused) {

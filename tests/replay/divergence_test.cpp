@@ -110,7 +110,7 @@ TEST(Divergence, CodeThatFinishesEarlyIsNondeterminism) {
     ctx.schedule_activity<int>("A", 1).detach();
     co_return 1;
   });
-  EXPECT_THAT(text, AllOf(HasSubstr("the code finished where history goes on"),
+  EXPECT_THAT(text, AllOf(HasSubstr("the code finished although its history continues"),
                           HasSubstr("+ OrchestrationCompleted output=1"), HasSubstr("turn 1")));
 }
 
@@ -120,7 +120,7 @@ TEST(Divergence, CodeThatThrowsEarlyIsNondeterminism) {
     ctx.schedule_activity<int>("B", 2).detach();
     throw OrchestrationError("changed my mind");
   });
-  EXPECT_THAT(text, AllOf(HasSubstr("the code finished where history goes on"), HasSubstr("changed my mind")));
+  EXPECT_THAT(text, AllOf(HasSubstr("the code finished although its history continues"), HasSubstr("changed my mind")));
 }
 
 TEST(Divergence, CodeThatContinuesAsNewEarlyIsNondeterminism) {
@@ -129,7 +129,7 @@ TEST(Divergence, CodeThatContinuesAsNewEarlyIsNondeterminism) {
     auto b = ctx.schedule_activity<int>("B", 2);
     co_return ctx.continue_as_new(7);
   });
-  EXPECT_THAT(text, AllOf(HasSubstr("the code continued as new where history goes on"),
+  EXPECT_THAT(text, AllOf(HasSubstr("the code continued as new although its history continues"),
                           HasSubstr("OrchestrationContinuedAsNew input=7"), HasSubstr("turn 2")));
 }
 
@@ -220,7 +220,7 @@ TEST(Divergence, TheErrorReadsLikeADiffAndNamesThePlace) {
   EXPECT_THAT(configuration.message, HasSubstr("(instance 'inst', execution 1, orchestration 'Test' 1.0.0, turn 2)\n"
                                                "    3  ActivityCompleted of 2 result=10\n"
                                                "  - 4  ActivityScheduled 'B' input=2   <- recorded in history\n"
-                                               "  + ActivityScheduled 'Changed' input=2   <- what the code did\n"));
+                                               "  + ActivityScheduled 'Changed' input=2   <- decided by the code\n"));
 }
 
 // ---- what becomes of the instance ----------------------------------------------------------------------------------

@@ -154,7 +154,7 @@ TEST(NotGivenUp, ByChangedCodeIsADivergence) {
     co_return went + co_await kept;
   });
   EXPECT_THAT(divergence_of(harness.replay_failure()),
-              HasSubstr("the code keeps an operation that it had given up when this was recorded"));
+              HasSubstr("the code still uses an operation that it had dropped when this was recorded"));
 }
 
 }  // namespace

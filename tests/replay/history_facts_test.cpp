@@ -154,7 +154,7 @@ using History = std::vector<Event>;
 
 TEST(CorruptHistory, AMissingFirstEventIsFound) {
   EXPECT_THAT(corrupted([](History& history) { history.erase(history.begin()); }),
-              StartsWith("event 2 (ActivityScheduled) stands where event 1 must be"));
+              StartsWith("event 2 (ActivityScheduled) is at the position of event 1"));
 }
 
 TEST(CorruptHistory, AFirstEventThatIsNoStartIsFound) {
@@ -164,12 +164,12 @@ TEST(CorruptHistory, AFirstEventThatIsNoStartIsFound) {
 
 TEST(CorruptHistory, AGapIsFound) {
   EXPECT_THAT(corrupted([](History& history) { history.erase(history.begin() + 3); }),
-              StartsWith("event 5 (ActivityCompleted) stands where event 4 must be"));
+              StartsWith("event 5 (ActivityCompleted) is at the position of event 4"));
 }
 
 TEST(CorruptHistory, ARepeatedIdIsFound) {
   EXPECT_THAT(corrupted([](History& history) { history.insert(history.begin() + 2, history[1]); }),
-              StartsWith("event 2 (ActivityScheduled) stands where event 3 must be"));
+              StartsWith("event 2 (ActivityScheduled) is at the position of event 3"));
 }
 
 TEST(CorruptHistory, ATurnThatGoesBackwardsIsFound) {

@@ -22,7 +22,7 @@ std::vector<std::string> ignored_by(const TurnOutcome& outcome) {
 }
 
 constexpr const char* kOther = ": it belongs to another execution";
-constexpr const char* kDuplicate = ": the operation has its outcome already";
+constexpr const char* kDuplicate = ": the operation already has its outcome";
 
 // 2 activity, 3 timer, 4 child, 5 wait, 6 dequeue; all of them are awaited, none is dropped.
 Orchestration<void> one_of_each(OrchestrationContext ctx) {
@@ -148,7 +148,7 @@ TEST(Intake, ExternalEventsAndQueueMessagesAreNeverDuplicates) {
   EXPECT_THAT(lines_of(outcome.events),
               ElementsAre("7 ExternalEvent 'w' data=1", "8 ExternalEvent 'w' data=1",
                           "9 QueueEventDelivered 'q' data=1", "10 QueueEventDelivered 'q' data=1"));
-  EXPECT_THAT(ignored_by(outcome), ElementsAre("ExternalEvent 'w': nobody waits for an event of that name"));
+  EXPECT_THAT(ignored_by(outcome), ElementsAre("ExternalEvent 'w': no subscription is open for an event of that name"));
 }
 
 // ---- messages that no history explains -----------------------------------------------------------------------------
@@ -227,7 +227,7 @@ TEST(Intake, AnApplicationErrorIsForTheCode) {
 TEST(Intake, TheSecondCancelOfABatchIsIgnoredAndTheFirstReasonCounts) {
   Harness harness(one_of_each);
   const auto outcome = harness.start(std::nullopt, {cancel("first"), cancel("second")});
-  EXPECT_THAT(ignored_by(outcome), ElementsAre("CancelInstance: cancellation was requested already"));
+  EXPECT_THAT(ignored_by(outcome), ElementsAre("CancelInstance: cancellation was already requested"));
   EXPECT_EQ(describe(outcome.error.value()), "cancelled: first");
 }
 
@@ -311,7 +311,7 @@ TEST(Intake, AnActivityDoesNotBelongOnTheOrchestratorQueue) {
   Harness harness = begun();
   const auto outcome = harness.turn({messages::ExecuteActivity{2, "A", {}, {}, {}, {}, "Test", {}}});
   EXPECT_THAT(outcome.events, IsEmpty());
-  EXPECT_THAT(ignored_by(outcome), ElementsAre("ExecuteActivity: it does not belong on the orchestrator queue"));
+  EXPECT_THAT(ignored_by(outcome), ElementsAre("ExecuteActivity: its kind does not belong in the orchestrator queue"));
 }
 
 TEST(Intake, WithNeitherAStartNorAHistoryNothingHappens) {

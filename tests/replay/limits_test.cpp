@@ -201,7 +201,8 @@ TEST(Limits, MessagesThatContinueAsNewCarries) {
       EXPECT_EQ(std::get<messages::ContinueAsNew>(last.messages.at(0).body).carry_forward.size(), 3);
     } else {
       EXPECT_EQ(last.status, ExecutionStatus::kFailed);
-      EXPECT_THAT(describe(last.error.value()), HasSubstr("would carry 3 unread queue messages; the limit is 2"));
+      EXPECT_THAT(describe(last.error.value()),
+                  HasSubstr("would carry 3 unread queue messages, more than the limit of 2"));
       EXPECT_THAT(lines_of(last.messages), ElementsAre("to boss: SubOrchestrationFailed"));
       EXPECT_THAT(lines_of(last.events).back(), StartsWith("5 OrchestrationFailed"));
     }
@@ -229,8 +230,9 @@ TEST(Limits, BytesThatContinueAsNewCarries) {
     }
     EXPECT_EQ(last.status, ExecutionStatus::kFailed);
     EXPECT_EQ(std::get<ApplicationError>(*last.error).kind, ApplicationErrorKind::kLimitExceeded);
-    EXPECT_THAT(describe(*last.error), HasSubstr("would carry 123 bytes of unread queue messages; the limit is 122 "
-                                                 "(max_carry_forward_bytes)"));
+    EXPECT_THAT(describe(*last.error),
+                HasSubstr("would carry 123 bytes of unread queue messages, more than the limit of 122 "
+                          "(max_carry_forward_bytes)"));
     EXPECT_THAT(last.messages, IsEmpty());
     int delivered = 0;
     for (const Event& event : harness.history)

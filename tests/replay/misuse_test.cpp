@@ -44,7 +44,7 @@ TEST_F(Misuse, AContextIsOfNoUseOnAnotherThread) {
   });
   const auto last = harness.start();
   EXPECT_THAT(*last.output, HasSubstr("new_guid was called outside its orchestration's turn"));
-  EXPECT_THAT(*last.output, HasSubstr("on the same thread"));
+  EXPECT_THAT(*last.output, HasSubstr("on its thread"));
   EXPECT_EQ(last.events.size(), 2u);
 }
 
@@ -85,7 +85,7 @@ TEST_F(Misuse, AContextIsOfNoUseToAnotherInstance) {
   Harness thief([](OrchestrationContext) -> Orchestration<std::string> { co_return g_context->new_guid(); });
   const auto last = thief.start();
   EXPECT_EQ(last.status, ExecutionStatus::kFailed);
-  EXPECT_THAT(describe(*last.error), HasSubstr("a context may only be used by the orchestration it was given to"));
+  EXPECT_THAT(describe(*last.error), HasSubstr("use a context only in the orchestration that received it"));
   EXPECT_EQ(owner.turn({completed(2)}).status, ExecutionStatus::kCompleted);
 }
 

@@ -86,7 +86,7 @@ void try_with_ever_more_threads(const std::function<void()>& make, const std::st
     require(client.list_nodes().empty(), "a node that was never returned is registered");
     runtime = std::make_unique<Runtime>(store, registry);
   };
-  try_with_ever_more_threads(make, "no thread can be made for");
+  try_with_ever_more_threads(make, "cannot create a thread for");
   require(client.wait_for_orchestration("i", 30s).completed(), "the last node does not work");
 }
 
@@ -100,7 +100,7 @@ void try_with_ever_more_threads(const std::function<void()>& make, const std::st
           throw;
         }
       },
-      "no thread can be made");
+      "cannot create a thread");
 }
 
 [[maybe_unused]] void replace_thread() {

@@ -117,7 +117,7 @@ TEST_P(Stuck, WhatHasEndedIsNot) {
 TEST_P(Stuck, AStartIsWhoseOrchestrationNobodyHas) {
   cluster.start_node(waiting({"1.0.0"}));
   start("i", "Unknown");
-  EXPECT_THAT(found(), ElementsAre(stuck("i", "'Unknown'", "registered with no node", "register it")));
+  EXPECT_THAT(found(), ElementsAre(stuck("i", "'Unknown'", "not registered on any node", "register it")));
 }
 
 TEST_P(Stuck, AStartIsWhoseVersionNobodyHas) {
@@ -126,7 +126,8 @@ TEST_P(Stuck, AStartIsWhoseVersionNobodyHas) {
   cluster.client().start_orchestration("first", "Wait", asking_for("1.0.0"));
   cluster.client().start_orchestration("latest", "Wait");
   cluster.client().start_orchestration("third", "Wait", asking_for("3.0.0"));
-  EXPECT_THAT(found(), ElementsAre(stuck("third", "'Wait' version 3.0.0", "registered with no node", "register it")));
+  EXPECT_THAT(found(),
+              ElementsAre(stuck("third", "'Wait' version 3.0.0", "not registered on any node", "register it")));
   cluster.start_node(waiting({"3.0.0"}));
   EXPECT_THAT(cluster.client().find_stuck_instances(), IsEmpty());
 }
@@ -139,7 +140,7 @@ TEST_P(Stuck, AChildIsWhoseVersionNobodyHas) {
   });
   cluster.start_node(registry);
   start("parent", "Parent");
-  EXPECT_THAT(found(), ElementsAre(stuck("child", "'Wait' version 2.0.0", "registered with no node")));
+  EXPECT_THAT(found(), ElementsAre(stuck("child", "'Wait' version 2.0.0", "not registered on any node")));
 }
 
 TEST_P(Stuck, AChildIsWhoseOrchestrationNobodyHas) {
@@ -149,7 +150,7 @@ TEST_P(Stuck, AChildIsWhoseOrchestrationNobodyHas) {
   });
   cluster.start_node(registry);
   start("parent", "Parent");
-  EXPECT_THAT(found(), ElementsAre(stuck("child", "'Child'", "registered with no node")));
+  EXPECT_THAT(found(), ElementsAre(stuck("child", "'Child'", "not registered on any node")));
 }
 
 TEST_P(Stuck, ARunningInstanceIsWhoseCodeHasGone) {
@@ -158,7 +159,7 @@ TEST_P(Stuck, ARunningInstanceIsWhoseCodeHasGone) {
   cluster.settle();
   retire(node);
   cluster.start_node(flow());
-  EXPECT_THAT(found(), ElementsAre(stuck("i", "'Wait' version 1.0.0", "registered with no node", "register it")));
+  EXPECT_THAT(found(), ElementsAre(stuck("i", "'Wait' version 1.0.0", "not registered on any node", "register it")));
 }
 
 TEST_P(Stuck, ARunningInstanceIsWhoseVersionHasGone) {
@@ -167,7 +168,7 @@ TEST_P(Stuck, ARunningInstanceIsWhoseVersionHasGone) {
   cluster.settle();
   retire(node);
   Node& next = cluster.start_node(waiting({"2.0.0"}));
-  EXPECT_THAT(found(), ElementsAre(stuck("i", "'Wait' version 1.0.0", "registered with no node")));
+  EXPECT_THAT(found(), ElementsAre(stuck("i", "'Wait' version 1.0.0", "not registered on any node")));
   retire(next);
   cluster.start_node(waiting({"1.0.0", "2.0.0"}));
   EXPECT_THAT(found(), IsEmpty());
@@ -190,7 +191,7 @@ TEST_P(Stuck, AnInstanceBetweenTwoExecutionsIsWhoseCodeHasGone) {
   cluster.store()->remove_node(id).value();
   EXPECT_THAT(found(), ElementsAre(stuck("i", "no node is registered")));
   cluster.start_node(flow());
-  EXPECT_THAT(found(), ElementsAre(stuck("i", "'Eternal'", "registered with no node")));
+  EXPECT_THAT(found(), ElementsAre(stuck("i", "'Eternal'", "not registered on any node")));
   cluster.start_node(registry);
   EXPECT_THAT(found(), IsEmpty());
 }
@@ -213,7 +214,7 @@ TEST_P(Stuck, AnInstanceIsWhosePinNobodyReplays) {
 TEST_P(Stuck, AnInstanceIsWhoseActivityNobodyHas) {
   cluster.start_node(flow());
   start("i", "Flow");
-  EXPECT_THAT(found(), ElementsAre(stuck("i", "activity 'Work' (2)", "registered with no node", "register it")));
+  EXPECT_THAT(found(), ElementsAre(stuck("i", "activity 'Work' (2)", "not registered on any node", "register it")));
 }
 
 TEST_P(Stuck, AnInstanceIsWhoseTagNobodyServes) {

@@ -6,6 +6,7 @@
 #include "providers/cursors.h"
 #include "providers/memory/deletion.h"
 #include "providers/memory/instance_filter.h"
+#include "providers/store_errors.h"
 
 namespace perdure::memory {
 
@@ -79,12 +80,11 @@ QueuedActivity queued(const Activity& activity, Timestamp now) {
 }  // namespace
 
 ProviderError instance_not_found(const std::string& instance) {
-  return {ProviderErrorKind::kNotFound, "instance '" + instance + "' does not exist; list_instances shows what does"};
+  return no_such_instance(instance);
 }
 
 ProviderError execution_not_found(const std::string& instance, ExecutionId execution) {
-  return {ProviderErrorKind::kNotFound, "instance '" + instance + "' has no execution " + std::to_string(execution) +
-                                            "; list_executions shows what it has"};
+  return no_such_execution(instance, execution);
 }
 
 ProviderResult<InstancePage> list_instances(const Store& store, const InstanceQuery& query) {

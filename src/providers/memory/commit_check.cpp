@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "providers/store_errors.h"
+
 namespace perdure::memory {
 
 namespace {
@@ -15,25 +17,22 @@ std::optional<ProviderError> check_execution(const KeyRow& row, ExecutionId exec
   const ExecutionId current = row.instance ? row.instance->current_id() : 0;
   if (execution == current + 1 || (row.instance && execution == current)) return std::nullopt;
   return invalid_argument(named(row) + ": execution " + std::to_string(execution) +
-                          " is neither the current one nor the next; the current one is " + std::to_string(current));
+                          " is neither the current execution, " + std::to_string(current) + ", nor the next");
 }
 
 std::optional<ProviderError> check_records(const KeyRow& row, const TurnCommit& commit) {
   for (const MessageRecord& activity : commit.activities) {
-    if (activity.kind != MessageKind::kExecuteActivity) {
-      return invalid_argument(named(row) + ": not an activity; put it into TurnCommit::messages");
-    }
-    if (activity.instance != row.id || activity.execution != commit.execution_id) {
-      return invalid_argument(named(row) + ": " + described(activity) +
-                              " is for another instance or execution; a turn schedules its own only");
+    if (activity.kind != MessageKind::kExecuteActivity || activity.instance != row.id ||
+        activity.execution != commit.execution_id) {
+      return refused_turn(
+          row.id, "TurnCommit::activities has a message that is not an activity of this instance and execution");
     }
   }
   for (const MessageRecord& message : commit.messages) {
-    if (message.kind == MessageKind::kExecuteActivity) {
-      return invalid_argument(described(message) + " belongs to the worker queue; put it into TurnCommit::activities");
-    }
-    if (message.instance.empty()) {
-      return invalid_argument(named(row) + ": a message names no instance; set MessageRecord::instance");
+    if (message.kind == MessageKind::kExecuteActivity || message.instance.empty()) {
+      return refused_turn(row.id,
+                          "TurnCommit::messages has an activity, or a message without an instance id; put activities "
+                          "into TurnCommit::activities");
     }
   }
   return std::nullopt;
@@ -51,8 +50,7 @@ std::optional<ProviderError> check_identities(Store& store, const TurnCommit& co
     const bool repeated = !ids.insert(activity.activity_id).second;
     const Activity* const queued = store.activities.find(identity_of(activity));
     if (repeated || (queued != nullptr && !completes(commit, *queued))) {
-      return ProviderError(ProviderErrorKind::kAlreadyExists,
-                           described(activity) + " is queued already; give each activity an id of its own");
+      return queued_already(activity);
     }
   }
   return std::nullopt;
@@ -67,7 +65,7 @@ std::optional<ProviderError> check_completed_work(Store& store, const KeyRow& ro
       return ProviderError(ProviderErrorKind::kLockLost,
                            named(row) + ": " + described(activity->record) + ", attempt " +
                                std::to_string(activity->attempts) +
-                               ", cannot end with this commit; complete it through its queue");
+                               ", cannot be completed by this commit; acknowledge it through the worker queue");
     }
   }
   return std::nullopt;
@@ -85,27 +83,27 @@ std::optional<ProviderError> check_events(std::span<const EventRecord> events, E
     const std::string which = what + ": event " + std::to_string(event.event_id);
     const bool first = &event == &events.front();
     if (first && event.event_id != 0 && event.event_id <= stored) {
-      return ProviderError(ProviderErrorKind::kDuplicateEvent,
-                           which + " is in the history, which ends at " + std::to_string(stored) + "; read it again");
+      return ProviderError(ProviderErrorKind::kDuplicateEvent, which + " is already in the history, which ends at " +
+                                                                   std::to_string(stored) + "; read the history again");
     }
-    return invalid_argument(which + " does not follow event " + std::to_string(last) + "; number events without a gap");
+    return invalid_argument(which + " does not follow event " + std::to_string(last) + "; number events without gaps");
   }
   return std::nullopt;
 }
 
 std::optional<ProviderError> check_commit(Store& store, const KeyRow& row, const TurnCommit& commit, Timestamp now) {
-  if (commit.commit_id == 0) return invalid_argument(named(row) + ": a commit needs an id; choose one that is not 0");
+  if (commit.commit_id == 0) return invalid_argument(named(row) + ": commit_id must not be 0");
   if (auto error = check_execution(row, commit.execution_id)) return error;
   const bool continues = row.instance && commit.execution_id == row.instance->current_id();
   const EventId last = continues ? row.instance->current().events.size() : 0;
   if (auto error = check_events(commit.events, last, named(row))) return error;
   if (auto error = check_records(row, commit)) return error;
   if (commit.keep_lock && commit.owner.empty()) {
-    return invalid_argument(named(row) + ": a lock is kept for somebody; set TurnCommit::owner");
+    return invalid_argument(named(row) + ": keep_lock requires TurnCommit::owner");
   }
   const bool writes = !commit.events.empty() || commit.status || commit.custom_status || !commit.key_values.empty();
   if (!row.instance && !commit.started && writes) {
-    return invalid_argument(named(row) + " does not exist yet; the commit that creates it carries `started`");
+    return invalid_argument(named(row) + ": the first commit of an instance requires TurnCommit::started");
   }
   if (auto error = check_completed_work(store, row, commit, now)) return error;
   return check_identities(store, commit);

@@ -7,6 +7,7 @@
 
 #include "model/planted_fault.h"
 #include "providers/memory/instance_filter.h"
+#include "providers/store_errors.h"
 
 namespace perdure::memory {
 
@@ -23,8 +24,7 @@ const KeyRow* first_running(const std::vector<const KeyRow*>& rows) {
 }
 
 ProviderError still_running(const KeyRow& row) {
-  return {ProviderErrorKind::kStillRunning,
-          "instance '" + row.id + "' is still running; cancel it and wait for its end, or delete with force"};
+  return perdure::still_running(row.id);
 }
 
 // Messages from parents that still exist to their children. A cancel without a start before it has no receiver.
@@ -106,8 +106,7 @@ std::vector<const KeyRow*> family_of(const Store& store, const KeyRow& root) {
 }
 
 ProviderError is_a_child(const KeyRow& row) {
-  return {ProviderErrorKind::kSubOrchestration,
-          "instance '" + row.id + "' is a sub-orchestration of '" + *parent_of(row) + "'; delete the root of its tree"};
+  return perdure::is_a_child(row.id, *parent_of(row));
 }
 
 // Its parent would wait for it forever.
@@ -133,8 +132,7 @@ std::vector<const KeyRow*> tree_of(const Store& store, const KeyRow& root) {
 ProviderResult<Deletion> delete_tree(Store& store, const std::string& instance, bool force) {
   const KeyRow* const row = store.keys.find(instance);
   if (!is_known(row)) {
-    return ProviderError(ProviderErrorKind::kNotFound,
-                         "instance '" + instance + "' does not exist; list_instances shows what does");
+    return no_such_instance(instance);
   }
   if (parent_of(*row)) return is_a_child(*row);
   const std::vector<const KeyRow*> tree = family_of(store, *row);
@@ -161,17 +159,14 @@ ProviderResult<DeleteResult> delete_instances(Store& store, std::span<const std:
   for (const KeyRow* const row : rows) {
     const KeyRow* const above = parent_of(*row) ? store.keys.find(*parent_of(*row)) : nullptr;
     if (is_awaited(store, *row) && !listed.contains(above->age)) {
-      return ProviderError(ProviderErrorKind::kSubOrchestration,
-                           "instance '" + row->id + "' runs, and its parent waits for it; delete the root of its tree");
+      return perdure::is_awaited(row->id);
     }
     std::vector<const KeyRow*> children = store.keys.children(row->id);
     const std::vector<const KeyRow*> queued = queued_children(store, *row);
     children.insert(children.end(), queued.begin(), queued.end());
     for (const KeyRow* const child : children) {
       if (listed.contains(child->age)) continue;
-      return ProviderError(
-          ProviderErrorKind::kChildrenLeftBehind,
-          "instance '" + row->id + "' has the child '" + child->id + "', which is not in the list; add it");
+      return leaves_children(row->id);
     }
   }
   return finish(store, erase(store, rows), now);

@@ -123,10 +123,8 @@ ProviderResult<Timestamp> renew_instance(Store& store, const LockToken& token, M
 }
 
 ProviderResult<void> enqueue_message(Store& store, const MessageRecord& message, Timestamp now) {
-  if (message.instance.empty()) return invalid_argument("a message names no instance; set MessageRecord::instance");
-  if (message.kind == MessageKind::kExecuteActivity) {
-    return invalid_argument(described(message) + " belongs to the worker queue; use enqueue_activities");
-  }
+  if (message.instance.empty()) return without_instance();
+  if (message.kind == MessageKind::kExecuteActivity) return not_for_instances(message);
   if (store.lacks_receiver(message)) return no_receiver(message.instance);
   const bool early = message.kind == MessageKind::kQueueMessage && store.keys.find(message.instance) == nullptr;
   if (early && planted(PlantedFault::kEarlyQueueMessageLost)) return {};
@@ -136,10 +134,7 @@ ProviderResult<void> enqueue_message(Store& store, const MessageRecord& message,
 
 ProviderResult<StartOutcome> enqueue_start(Store& store, const MessageRecord& start, StartPolicy policy,
                                            Timestamp now) {
-  if (start.instance.empty()) return invalid_argument("a start names no instance; set MessageRecord::instance");
-  if (start.kind != MessageKind::kStartOrchestration) {
-    return invalid_argument("instance '" + start.instance + "': this is not a start; use enqueue_messages");
-  }
+  if (start.kind != MessageKind::kStartOrchestration || start.instance.empty()) return not_a_start();
   const KeyRow* row = store.keys.find(start.instance);
   const bool overlooks = planted(PlantedFault::kQueuedStartNotSeen) && row != nullptr && !row->instance;
   if (row == nullptr || is_orphan(*row) || overlooks) {
@@ -148,8 +143,7 @@ ProviderResult<StartOutcome> enqueue_start(Store& store, const MessageRecord& st
   }
   if (policy == StartPolicy::kIgnore) return StartOutcome::kIgnored;
   if (policy == StartPolicy::kFail) {
-    return ProviderError(ProviderErrorKind::kAlreadyExists,
-                         "instance '" + start.instance + "' exists or is about to start; choose another id or policy");
+    return exists_already(start.instance);
   }
   const ProviderResult<Deletion> deleted = delete_tree(store, start.instance, false);
   if (!deleted) return deleted.error();

@@ -17,6 +17,7 @@
 #include "providers/memory/transactions.h"
 #include "providers/memory/work_queue.h"
 #include "providers/memory/work_selection.h"
+#include "providers/store_errors.h"
 
 namespace perdure {
 
@@ -128,7 +129,7 @@ void MemoryProvider::report(const std::vector<DroppedMessage>& dropped) const {
   for (const DroppedMessage& message : dropped) {
     const std::string kind = std::to_string(static_cast<unsigned>(message.record.kind));
     const std::string position = std::to_string(message.id);
-    logger_.warn("dropped a message for an instance that does not exist",
+    logger_.warn("discarded messages for an instance that was never started",
                  {{"instance_id", message.record.instance}, {"message_kind", kind}, {"position", position}});
     metrics_.add(metric::kOrphanMessagesDropped);
   }
@@ -295,7 +296,7 @@ Milliseconds MemoryProvider::steady() {
 // ---- Nodes ----
 
 ProviderResult<void> MemoryProvider::register_node(const NodeInfo& node) {
-  if (node.id.empty()) return invalid_argument("a node has no id; set NodeInfo::id");
+  if (node.id.empty()) return node_without_id();
   transactions_.run([&](Store& store, Timestamp now) { (store.nodes[node.id] = node).registered_at = now; });
   return {};
 }

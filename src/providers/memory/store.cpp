@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/planted_fault.h"
+#include "providers/store_errors.h"
 
 namespace perdure::memory {
 
@@ -68,20 +69,11 @@ ProviderError invalid_argument(std::string message) {
 }
 
 ProviderError lock_lost(const KeyRow* row) {
-  if (row == nullptr) {
-    return {ProviderErrorKind::kLockLost, "the token is unknown, or its instance was deleted; fetch what there is"};
-  }
-  return {ProviderErrorKind::kLockLost,
-          "instance '" + row->id + "': the lock was taken over or has expired; fetch it again"};
+  return perdure::lock_lost(row == nullptr ? "unknown token of an instance" : "instance '" + row->id + "'");
 }
 
 ProviderError lock_lost(const Activity* activity) {
-  if (activity == nullptr) {
-    return {ProviderErrorKind::kLockLost,
-            "the token is unknown, or its activity was cancelled, completed or deleted; drop its result"};
-  }
-  return {ProviderErrorKind::kLockLost,
-          described(activity->record) + ": the lock was taken over or has expired; drop the result of this attempt"};
+  return perdure::lock_lost(activity == nullptr ? "unknown token of an activity" : described(activity->record));
 }
 
 std::string described(const MessageRecord& activity) {

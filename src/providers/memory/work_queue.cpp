@@ -7,6 +7,7 @@
 
 #include "model/planted_fault.h"
 #include "providers/memory/work_selection.h"
+#include "providers/store_errors.h"
 #include "providers/times.h"
 
 namespace perdure::memory {
@@ -106,13 +107,8 @@ ProviderResult<void> ack_work(Store& store, const WorkAck& ack, Timestamp now) {
   Activity* const activity = store.activity_of(ack.token);
   if (activity == nullptr || !may_end(*activity, ack, now)) return lock_lost(activity);
   const std::string instance = activity->record.instance;
-  if (ack.completion && !completes_activity(ack.completion->kind)) {
-    return invalid_argument(described(activity->record) +
-                            " is completed by kActivityCompleted or kActivityFailed only");
-  }
-  if (ack.completion && ack.completion->instance != instance) {
-    return invalid_argument(described(activity->record) + ": its completion is for instance '" +
-                            ack.completion->instance + "'; send it to the one that scheduled it");
+  if (ack.completion && (!completes_activity(ack.completion->kind) || ack.completion->instance != instance)) {
+    return not_its_completion(instance, activity->record.activity_id);
   }
   store.sessions.use(activity->record.session, now);
   const bool stays = planted(PlantedFault::kFailedActivityStays) && activity->attempts > 1 && ack.completion &&
@@ -159,17 +155,10 @@ ProviderResult<Timestamp> heartbeat(Store& store, const Heartbeat& heartbeat, Ti
 }
 
 ProviderResult<void> enqueue_activity(Store& store, const MessageRecord& activity, Timestamp now) {
-  if (activity.instance.empty()) return invalid_argument("an activity names no instance; set MessageRecord::instance");
-  if (activity.kind != MessageKind::kExecuteActivity) {
-    return invalid_argument("instance '" + activity.instance + "': this is not an activity; use enqueue_messages");
+  if (activity.kind != MessageKind::kExecuteActivity || activity.instance.empty() || !activity.execution) {
+    return not_an_activity();
   }
-  if (!activity.execution) {
-    return invalid_argument(described(activity) + " names no execution; set MessageRecord::execution");
-  }
-  if (store.activities.find(identity_of(activity)) != nullptr) {
-    return ProviderError(ProviderErrorKind::kAlreadyExists,
-                         described(activity) + " is queued already; give each activity an id of its own");
-  }
+  if (store.activities.find(identity_of(activity)) != nullptr) return queued_already(activity);
   store.enqueue_activity(activity, now);
   return {};
 }

@@ -93,7 +93,7 @@ bool concerns_one_turn(const PostgresError& error) {
 }  // namespace
 
 std::vector<ProviderResult<CommitAnswer>> PostgresStore::ack_orchestration_items(std::span<const TurnCommit> commits) {
-  const ProviderError not_run(ProviderErrorKind::kUnavailable, "the store did not answer");
+  const ProviderError not_run(ProviderErrorKind::kUnavailable, "the store returned no result");
   std::vector<ProviderResult<CommitAnswer>> outcomes(commits.size(), ProviderResult<CommitAnswer>(not_run));
   std::vector<std::size_t> together;
   std::optional<CommitPipeline> pipeline;
@@ -197,13 +197,13 @@ ProviderResult<CommitAnswer> PostgresStore::commit_alone(const TurnCommit& commi
         waker_->changed(kAllTopics);  // whoever made it may have died, or lost its connection, before it told anybody
         return answer;
       }
-      if (row->token != lock->secret || !row->is_locked()) return lock_lost("commit of '" + row->id + "'");
+      if (row->token != lock->secret || !row->is_locked()) return lock_lost("commit of instance '" + row->id + "'");
       const TurnTarget target{
           .id = row->id, .is_instance = row->is_instance, .execution = row->execution, .last_event = row->last_event};
       if (std::optional<ProviderError> error = check_turn(commit, target)) return *error;
       if (!is_sound(commit)) {
         // All that is left: an activity that it schedules twice. What it completes counts first.
-        if (!has_work(commit, *lock)) return lock_lost("activity completed with a turn of '" + row->id + "'");
+        if (!has_work(commit, *lock)) return lock_lost("direct completion in a turn of instance '" + row->id + "'");
         return queued(*row).value_or(queued_already(commit.activities.front()));
       }
       CommitPipeline pipeline(options_.orphan_retention, CommitPipeline::LockRows::kFirst);
@@ -214,7 +214,7 @@ ProviderResult<CommitAnswer> PostgresStore::commit_alone(const TurnCommit& commi
         report(pipeline.discarded(answers));
         return pipeline.read(answers).front();
       } catch (const PostgresError& error) {
-        if (error.state() == kWorkLost) return lock_lost("activity completed with a turn of '" + row->id + "'");
+        if (error.state() == kWorkLost) return lock_lost("direct completion in a turn of instance '" + row->id + "'");
         if (error.state() == kQueuedAlready || error.state() == kDuplicate) {
           if (std::optional<ProviderError> refused = queued(*row)) return *refused;
           if (looks == kLooks) throw;

@@ -183,7 +183,8 @@ std::vector<Rows> Connection::run(std::span<const Call> calls, Deadline deadline
     }
   }
   const ResultPtr end = next_result(deadline);
-  if (PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC) fail_lost("the server's answers do not fit the questions");
+  if (PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC)
+    fail_lost("protocol error: unexpected number of results in the pipeline; the connection is closed");
   if (error) throw PostgresError(*error);
   return answers;
 }

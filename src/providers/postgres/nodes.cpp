@@ -26,7 +26,7 @@ constexpr const char* kRemoveNode = "DELETE FROM nodes WHERE id = $1::text";
 }  // namespace
 
 ProviderResult<void> PostgresStore::register_node(const NodeInfo& node) {
-  if (node.id.empty()) return ProviderError(ProviderErrorKind::kInvalidArgument, "a node needs an id");
+  if (node.id.empty()) return node_without_id();
   return guarded<void>([&]() -> ProviderResult<void> {
     const NodeLists lists = lists_of(node);
     const Parameters parameters(node.id, node.engine_version.to_string(), node.tags.takes_any(),

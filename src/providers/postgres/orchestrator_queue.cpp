@@ -161,7 +161,7 @@ ProviderResult<OrchestrationBatch> PostgresStore::fetch_orchestration_items(cons
           continue;
         }
         const std::uint64_t dropped = rows.unsigned_integer(row, 2);
-        options_.logger.log(LogLevel::kWarn, "messages for an instance that was never started were dropped",
+        options_.logger.log(LogLevel::kWarn, "discarded messages for an instance that was never started",
                             {{"instance_id", rows.text(row, 1)}, {"messages", std::to_string(dropped)}});
         options_.metrics.add(metric::kOrphanMessagesDropped, {}, dropped);
       }
@@ -180,19 +180,20 @@ void PostgresStore::release_lost_fetch(const char* sql, std::int64_t secret) noe
     static_cast<void>(pool_.run(sql, Parameters(secret, options_.orphan_retention), Repeat::kNever));
     waker_->changed({.instances = true, .activities = true});  // those who wait were told of a later end
   } catch (const std::exception& error) {
-    options_.logger.debug("what a lost fetch may have locked stays locked for its time", {{"error", error.what()}});
+    options_.logger.debug("could not release the locks of a fetch whose response was lost; they will expire",
+                          {{"error", error.what()}});
   }
 }
 
 ProviderResult<StoredHistory> PostgresStore::read_history(const LockToken& token, EventId after) {
   return guarded<StoredHistory>([&]() -> ProviderResult<StoredHistory> {
     const std::optional<InstanceLock> lock = instance_lock(token);
-    if (!lock) return lock_lost("history");
+    if (!lock) return lock_lost("reading a history");
     std::vector<Call> calls{{kReadHistory, Parameters(lock->key, lock->secret, after)}};
     if (after == 0) calls.push_back({kReadValues, Parameters(lock->key, lock->secret)});
     const std::vector<Rows> answers = pool_.run(calls, Repeat::kIfLost);
     const Rows& rows = answers.front();
-    if (rows.empty()) return lock_lost("history");
+    if (rows.empty()) return lock_lost("reading a history");
     HistoryUnpacker unpacker(after);
     for (int row = 0; row < rows.size(); ++row) {
       if (rows.is_null(row, 3)) continue;
@@ -234,7 +235,7 @@ std::vector<ProviderResult<void>> PostgresStore::abandon_orchestration_items(std
     outcomes.reserve(locks.size());
     for (const std::optional<Lock>& lock : locks) {
       const bool known = lock && given_back.contains(*lock);
-      outcomes.push_back(known ? ProviderResult<void>() : lock_lost("abandoned instance"));
+      outcomes.push_back(known ? ProviderResult<void>() : lock_lost("abandoning an instance"));
     }
     if (!given_back.empty()) waker_->changed({.instances = true});
     return outcomes;
@@ -261,7 +262,7 @@ std::vector<ProviderResult<Timestamp>> PostgresStore::renew_orchestration_locks(
       const std::optional<Lock> lock = lock_of(token);
       const auto found = lock ? renewed.find(*lock) : renewed.end();
       outcomes.push_back(found != renewed.end() ? ProviderResult<Timestamp>(rows.time(found->second, 2))
-                                                : lock_lost("renewed instance"));
+                                                : lock_lost("renewing the lock of an instance"));
     }
     waker_->changed({.instances = true});  // it may end sooner than those who wait were told
     return outcomes;
@@ -275,11 +276,9 @@ std::vector<ProviderResult<void>> PostgresStore::enqueue_messages(std::span<cons
     for (std::size_t index = 0; index < elements.size(); ++index) {
       const MessageRecord& message = elements[index];
       if (message.instance.empty()) {
-        outcomes[index] =
-            ProviderError(ProviderErrorKind::kInvalidArgument, "a message needs an instance id; this one is empty");
+        outcomes[index] = without_instance();
       } else if (message.kind == MessageKind::kExecuteActivity) {
-        outcomes[index] = ProviderError(ProviderErrorKind::kInvalidArgument,
-                                        "instance '" + message.instance + "': an activity belongs on the worker queue");
+        outcomes[index] = not_for_instances(message);
       } else {
         lists.add(message);
       }
@@ -299,7 +298,7 @@ std::vector<ProviderResult<void>> PostgresStore::enqueue_messages(std::span<cons
 
 ProviderResult<StartOutcome> PostgresStore::enqueue_start(const MessageRecord& start, StartPolicy policy) {
   if (start.kind != MessageKind::kStartOrchestration || start.instance.empty()) {
-    return ProviderError(ProviderErrorKind::kInvalidArgument, "enqueue_start takes a start with an instance id");
+    return not_a_start();
   }
   return guarded<StartOutcome>([&]() -> ProviderResult<StartOutcome> {
     MessageLists lists;

@@ -17,12 +17,12 @@ PostgresOptions checked(PostgresOptions options) {
   const auto refuse = [](const std::string& why) {
     throw ProviderFailure({ProviderErrorKind::kInvalidArgument, "PostgresOptions: " + why});
   };
-  if (options.schema.empty()) refuse("a schema needs a name");
+  if (options.schema.empty()) refuse("schema must not be empty");
   // Longer ones are cut by the server, also as the name of the channel.
-  if (options.schema.size() > 50) refuse("the name of the schema has more than 50 bytes");
-  if (options.connections == 0) refuse("at least one connection is needed");
+  if (options.schema.size() > 50) refuse("schema must not be longer than 50 bytes");
+  if (options.connections == 0) refuse("connections must be at least 1");
   if (options.connect_timeout.count() <= 0 || options.answer_timeout.count() <= 0) refuse("timeouts must be positive");
-  if (options.time_tolerance.count() < 0) refuse("a tolerance cannot be negative");
+  if (options.time_tolerance.count() < 0) refuse("a tolerance must not be negative");
   if (options.poll_interval.count() <= 0 || options.poll_interval_without_wake_ups.count() <= 0) {
     refuse("poll intervals must be positive");
   }
@@ -33,9 +33,9 @@ PostgresOptions checked(PostgresOptions options) {
 // A pooler in transaction mode gives a session to each transaction. The session of this connection is then another one,
 // or the same as that of another connection. Nothing that is sent here outlives its transaction.
 //
-// Each look may miss it: which session a transaction gets depends on the other clients of the pooler. A pooler gives its
-// clients process numbers of its own, so a server that is connected directly shows at once, and a pooler is worth many
-// looks. They cost a session mode a few milliseconds, once.
+// Each look may miss it: which session a transaction gets depends on the other clients of the pooler. A pooler gives
+// its clients process numbers of its own, so a server that is connected directly shows at once, and a pooler is worth
+// many looks. They cost a session mode a few milliseconds, once.
 bool shares_its_session(Connection& connection, const ConnectionOptions& options) {
   constexpr const char* kSession = "SELECT pg_backend_pid()";
   constexpr int kLooksAtServer = 2;
@@ -55,19 +55,19 @@ bool shares_its_session(Connection& connection, const ConnectionOptions& options
 void refuse_shared_sessions(Connection& connection, const ConnectionOptions& options) {
   if (!shares_its_session(connection, options)) return;
   throw ProviderFailure({ProviderErrorKind::kUnsupported,
-                         "the pooler in front of the server shares sessions between connections, but prepared "
-                         "statements and wake-ups belong to one; use its session mode, or connect to the server"});
+                         "the pooler shares sessions between connections, but prepared statements and LISTEN need one "
+                         "session; use the session mode of the pooler, or connect to the server directly"});
 }
 
 // Ids, names, tags and sessions are UTF-8 text. Other encodings cannot represent all of it, and SQL_ASCII checks none.
 void refuse_other_encodings(Connection& connection) {
   const std::string encoding = connection.execute("SHOW server_encoding");
   if (encoding == "UTF8") return;
-  throw ProviderFailure({ProviderErrorKind::kIncompatibleStore,
-                         "the database '" + connection.execute("SELECT current_database()") + "' has the encoding " +
-                             encoding +
-                             ", and Perdure stores text in UTF8; name another database in the URL, made by CREATE "
-                             "DATABASE ... ENCODING 'UTF8' TEMPLATE template0"});
+  throw ProviderFailure(
+      {ProviderErrorKind::kIncompatibleStore, "the database '" + connection.execute("SELECT current_database()") +
+                                                  "' has the encoding " + encoding +
+                                                  ", but Perdure requires UTF8; name another database in the URL, "
+                                                  "created by CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"});
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
     if (connection.server_version() < kOldestServer) {
       throw ProviderFailure({ProviderErrorKind::kIncompatibleStore,
                              "the server has version " + std::to_string(connection.server_version() / 10'000) +
-                                 "; PostgreSQL 13 or later is needed"});
+                                 "; use PostgreSQL 13 or later"});
     }
     refuse_other_encodings(connection);
     refuse_shared_sessions(connection, pool_.options());

@@ -9,7 +9,7 @@ namespace perdure::postgres {
 namespace {
 
 std::int32_t take_int32(std::string_view& bytes) {
-  if (bytes.size() < 4) throw std::runtime_error("the server sent a list that ends too early");
+  if (bytes.size() < 4) throw std::runtime_error("the server sent a truncated list");
   const auto value = static_cast<std::int32_t>(as_integer(bytes.substr(0, 4)));
   bytes.remove_prefix(4);
   return value;

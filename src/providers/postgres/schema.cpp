@@ -20,7 +20,7 @@ constexpr const char* kVersion = "SELECT version FROM perdure_store";
 
 [[noreturn]] void refuse(const std::string& schema, const std::string& why) {
   throw ProviderFailure(
-      {ProviderErrorKind::kIncompatibleStore, "schema '" + schema + "': " + why + "; it was left as it is"});
+      {ProviderErrorKind::kIncompatibleStore, "schema '" + schema + "': " + why + "; it was not changed"});
 }
 
 }  // namespace
@@ -37,13 +37,13 @@ void migrate(Connection& connection, const std::string& schema, std::span<const 
   const auto version = [&]() -> std::int64_t {
     const Rows found = connection.run(kHasTables, Parameters(schema));
     if (found.boolean(0, 0)) return connection.run(kVersion).integer(0, 0);
-    if (found.boolean(0, 1)) refuse(schema, "there are tables in it that are not Perdure's; name another");
+    if (found.boolean(0, 1)) refuse(schema, "it contains tables of another application; name another schema");
     return 0;
   };
   const auto newest = static_cast<std::int64_t>(steps.size());
   const auto check = [&](std::int64_t current) {
     if (current > newest) {
-      refuse(schema, "it has format " + std::to_string(current) + ", and this version of Perdure knows up to " +
+      refuse(schema, "it has format " + std::to_string(current) + ", but this version of Perdure supports at most " +
                          std::to_string(newest) + "; use the newer version that wrote it");
     }
     return current == newest;

@@ -106,7 +106,7 @@ ProviderResult<WorkBatch> PostgresStore::fetch_work_items(const WorkFetch& fetch
 }
 
 std::vector<ProviderResult<void>> PostgresStore::ack_work_items(std::span<const WorkAck> acks) {
-  std::vector<ProviderResult<void>> outcomes(acks.size(), ProviderResult<void>(lock_lost("completed activity")));
+  std::vector<ProviderResult<void>> outcomes(acks.size(), ProviderResult<void>(lock_lost("acknowledging an activity")));
   const auto one_by_one = [&] {
     for (std::size_t index = 0; index < acks.size(); ++index) {
       outcomes[index] = ack_work_items(acks.subspan(index, 1)).front();
@@ -137,7 +137,7 @@ std::vector<ProviderResult<void>> PostgresStore::ack_work_items(std::span<const 
   }
   if (sent.empty()) return outcomes;
   try {
-    if (!all_valid) throw PostgresError(std::string(kWorkLost), "a completion is none");
+    if (!all_valid) throw PostgresError(std::string(kWorkLost), "the message is not an activity completion");
     std::vector<Call> calls{{sql::kRemoveWork, Parameters(ids, secrets, completed)}};
     if (!completions.empty()) completions.append_calls(calls, options_.orphan_retention);
     completions.append_forgetting(calls);
@@ -162,10 +162,8 @@ ProviderResult<void> PostgresStore::explain_lost_work(const WorkAck& ack) {
   return guarded<void>([&]() -> ProviderResult<void> {
     const LockName lock = read_token(ack.token, 'a').value();
     const Rows found = pool_.run(sql::kLookAtWork, Parameters(lock.row, lock.secret), Repeat::kIfLost);
-    if (found.empty()) return lock_lost("completed activity");
-    return ProviderError(ProviderErrorKind::kInvalidArgument,
-                         "instance '" + found.text(0, 0) + "', activity " + std::to_string(found.integer(0, 1)) +
-                             ": its completion must be one, and for this instance");
+    if (found.empty()) return lock_lost("acknowledging an activity");
+    return not_its_completion(found.text(0, 0), found.unsigned_integer(0, 1));
   });
 }
 
@@ -201,7 +199,7 @@ std::vector<ProviderResult<Timestamp>> PostgresStore::renew_work_locks(std::span
         pool_.run(sql::kRenewWork, Parameters(renewals.ids, renewals.secrets, renewals.extensions, renewals.details),
                   Repeat::kIfLost);
     waker_->changed({.activities = true});  // a lock may end sooner than those who wait were told
-    return renewals.outcomes(rows, "renewed activity");
+    return renewals.outcomes(rows, "renewing the lock of an activity");
   });
 }
 

@@ -27,7 +27,8 @@ ProviderResult<CommitAnswer> Store::commit(const TurnCommit& commit) {
     answer.claimed = still_claimed(commit, row);
     return answer;
   }
-  if (row.schedule.token != lock->secret || !row.locked_at(now_)) return lock_lost("commit of '" + row.id + "'");
+  if (row.schedule.token != lock->secret || !row.locked_at(now_))
+    return lock_lost("commit of instance '" + row.id + "'");
   const TurnTarget target{.id = row.id,
                           .is_instance = row.is_instance(),
                           .execution = row.identity.execution,
@@ -100,7 +101,7 @@ std::optional<ProviderError> Store::find_completed_work(const TurnCommit& commit
     if (std::find(commit.completed_work.begin(), token, *token) != token) continue;
     const std::optional<LockedActivity> activity = find_locked(*token);
     if (!activity || activity->key != row.key || !holds_lock(*activity) || activity->attempts != 1) {
-      return lock_lost("activity completed with a turn of '" + row.id + "'");
+      return lock_lost("direct completion in a turn of instance '" + row.id + "'");
     }
     completed.push_back(*activity);
   }

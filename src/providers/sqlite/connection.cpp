@@ -29,10 +29,10 @@ ProviderError as_provider_error(const SqliteError& error) {
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
       return {ProviderErrorKind::kBusy, what +
-                                            "; another process has held the store for too long: continue or end it "
-                                            "if it is stopped, and retry"};
+                                            "; another process has locked the store for too long; resume or end that "
+                                            "process if it is stopped, and try again"};
     case SQLITE_FULL:
-      return {ProviderErrorKind::kDiskFull, what + "; nothing was written: make room, and try again"};
+      return {ProviderErrorKind::kDiskFull, what + "; nothing was written; free disk space, and try again"};
     case SQLITE_NOMEM:
       return {ProviderErrorKind::kUnavailable, what + "; out of memory"};
     case SQLITE_IOERR:
@@ -54,7 +54,7 @@ ProviderError as_provider_error(const SqliteError& error) {
       [[fallthrough]];
     case SQLITE_READONLY:
     case SQLITE_PERM:
-      return {ProviderErrorKind::kUnavailable, what + "; check that the folder exists and is writable"};
+      return {ProviderErrorKind::kUnavailable, what + "; check that the directory exists and is writable"};
     default:
       return {ProviderErrorKind::kStoreFailed, what};
   }

@@ -71,7 +71,7 @@ std::string describe_lock_holder(const std::string& path) {
     text += " '" + state.substr(begin + 1, end - begin - 1) + "'";
     if (state[end + 2] == 'T' || state[end + 2] == 't') text += ", which is stopped,";
   }
-  return text + " holds it)";
+  return text + " has locked it)";
 }
 
 }  // namespace perdure::sqlite

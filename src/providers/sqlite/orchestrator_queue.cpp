@@ -55,7 +55,7 @@ void Store::sweep_orphans() {
     row.progress.queued -= dropped;
     if (dropped > 0) {
       effects_.emplace_back([this, id = row.id, dropped] {
-        options_.logger.log(LogLevel::kWarn, "messages for an instance that was never started were dropped",
+        options_.logger.log(LogLevel::kWarn, "discarded messages for an instance that was never started",
                             {{"instance_id", id}, {"messages", std::to_string(dropped)}});
         options_.metrics.add(metric::kOrphanMessagesDropped, {}, static_cast<std::uint64_t>(dropped));
       });
@@ -119,7 +119,7 @@ ProviderResult<void> Store::abandon_instance(const Abandon& abandon) {
   const std::optional<LockName> lock = read_token(abandon.token, 'i');
   std::optional<InstanceRow> row;
   if (lock) row = load_instance(connection_, lock->row);
-  if (!row || row->schedule.token != lock->secret) return lock_lost("abandoned instance");
+  if (!row || row->schedule.token != lock->secret) return lock_lost("abandoning an instance");
   const InstanceRow before = *row;
   row->schedule.token.reset();
   row->schedule.process.reset();
@@ -137,7 +137,8 @@ ProviderResult<Timestamp> Store::renew_instance(const LockToken& token, Millisec
   const std::optional<LockName> lock = read_token(token, 'i');
   std::optional<InstanceRow> row;
   if (lock) row = load_instance(connection_, lock->row);
-  if (!row || row->schedule.token != lock->secret || !row->locked_at(now_)) return lock_lost("renewed instance");
+  if (!row || row->schedule.token != lock->secret || !row->locked_at(now_))
+    return lock_lost("renewing the lock of an instance");
   const InstanceRow before = *row;
   row->progress.locked_until = shifted(now_, extend_for);
   finish(*row, before);
@@ -145,13 +146,8 @@ ProviderResult<Timestamp> Store::renew_instance(const LockToken& token, Millisec
 }
 
 ProviderResult<void> Store::enqueue_message(const MessageRecord& message) {
-  if (message.instance.empty()) {
-    return ProviderError(ProviderErrorKind::kInvalidArgument, "a message needs an instance id; this one is empty");
-  }
-  if (message.kind == MessageKind::kExecuteActivity) {
-    return ProviderError(ProviderErrorKind::kInvalidArgument,
-                         "instance '" + message.instance + "': an activity belongs on the worker queue");
-  }
+  if (message.instance.empty()) return without_instance();
+  if (message.kind == MessageKind::kExecuteActivity) return not_for_instances(message);
   if (message.must_exist) {
     const std::optional<InstanceRow> row = find_instance(connection_, message.instance);
     if (!row || row->is_orphan()) return no_receiver(message.instance);
@@ -161,9 +157,7 @@ ProviderResult<void> Store::enqueue_message(const MessageRecord& message) {
 }
 
 ProviderResult<StartOutcome> Store::enqueue_start(const MessageRecord& start, StartPolicy policy) {
-  if (start.kind != MessageKind::kStartOrchestration || start.instance.empty()) {
-    return ProviderError(ProviderErrorKind::kInvalidArgument, "enqueue_start takes a start with an instance id");
-  }
+  if (start.kind != MessageKind::kStartOrchestration || start.instance.empty()) return not_a_start();
   StartOutcome outcome = StartOutcome::kEnqueued;
   std::vector<MessageRecord> left;
   const std::optional<InstanceRow> row = find_instance(connection_, start.instance);

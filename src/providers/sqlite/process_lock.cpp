@@ -62,7 +62,7 @@ ProcessLocks::ProcessLocks(const std::string& store) : path_(store + "-processes
   file_ = open_or_create(path_, store, writable_);
   if (file_ < 0) {
     const bool no_descriptor = errno == EMFILE || errno == ENFILE;
-    fail(no_descriptor ? "out of file descriptors: raise the limit (ulimit -n, fs.file-max)"
+    fail(no_descriptor ? "out of file descriptors; raise the limit (ulimit -n, fs.file-max)"
                        : "check that the directory and the file are accessible");
   }
   struct stat found = {};

@@ -48,7 +48,7 @@ ProviderResult<StoredHistory> read_locked_history(Connection& connection, const 
   const std::optional<LockName> lock = read_token(token, 'i');
   std::optional<InstanceRow> row;
   if (lock) row = load_instance(connection, lock->row);
-  if (!row || row->schedule.token != lock->secret || !row->locked_at(now)) return lock_lost("history");
+  if (!row || row->schedule.token != lock->secret || !row->locked_at(now)) return lock_lost("reading a history");
   return load_history(connection, *row, after);
 }
 

@@ -149,7 +149,7 @@ CREATE TABLE store_clock(
 constexpr std::array<const char*, 1> kMigrations = {kVersion1};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw ProviderFailure({ProviderErrorKind::kIncompatibleStore, path + ": " + why + "; the file was left as it is"});
+  throw ProviderFailure({ProviderErrorKind::kIncompatibleStore, path + ": " + why + "; the file was not changed"});
 }
 
 struct Header {
@@ -172,7 +172,7 @@ void check_header(const Header& header, const std::string& path, Migrations step
   }
   if (header.version > static_cast<std::int64_t>(steps.size())) {
     refuse(path, "the store has format " + std::to_string(header.version) +
-                     ", and this version of Perdure reads up to " + std::to_string(steps.size()) +
+                     ", but this version of Perdure supports at most " + std::to_string(steps.size()) +
                      "; use the newer version that wrote it");
   }
 }
@@ -204,7 +204,7 @@ void refuse_foreign_file(const std::string& path, Milliseconds busy_timeout, con
   } catch (const SqliteError& failure) {
     const int code = failure.code() & 0xFF;
     if (code == SQLITE_NOTADB) refuse(path, kNoDatabase);
-    if (code == SQLITE_CORRUPT) refuse(path, "the database is damaged (" + std::string(failure.what()) + ")");
+    if (code == SQLITE_CORRUPT) refuse(path, "the database is corrupt (" + std::string(failure.what()) + ")");
     if (failure.code() == SQLITE_READONLY_ROLLBACK) {
       if (journal_begins_with_nothing(path)) return;
       refuse(path, "another program has left an unfinished change in this database; name another file");
@@ -217,8 +217,8 @@ void check_readable(Connection& connection, const std::string& path, Migrations 
   const Header header = read_header(connection);
   check_header(header, path, steps);
   if (header.version == static_cast<std::int64_t>(steps.size())) return;
-  refuse(path, header.version == 0 ? "the file is empty; a program that opens it for writing makes it a store"
-                                   : "the store has an older format; a program that opens it for writing converts it");
+  refuse(path, header.version == 0 ? "the file is empty; open it for writing to create a store"
+                                   : "the store has an older format; open it for writing to convert it");
 }
 
 void migrate(Connection& connection, const std::string& path, Migrations steps) {

@@ -25,8 +25,8 @@ void use_write_ahead_log(Connection& connection, Milliseconds patience) {
       mode.step();
       // A store in memory answers "memory"; anything else means that the file system cannot share memory.
       if (mode.text(0) == "wal" || mode.text(0) == "memory") return;
-      throw ProviderFailure(
-          {ProviderErrorKind::kUnavailable, "SQLite cannot keep a write-ahead log here; use a local file system"});
+      throw ProviderFailure({ProviderErrorKind::kUnavailable,
+                             "SQLite cannot use a write-ahead log in this directory; use a local file system"});
     } catch (const SqliteError& error) {
       // The one statement for which SQLite does not wait by itself: another process is just creating the file.
       const bool busy = as_provider_error(error).kind() == ProviderErrorKind::kBusy;
@@ -122,7 +122,7 @@ void SqliteStore::make_readers(const SqliteOptions& options, bool alone) {
 void SqliteStore::open_for_reading(const std::string& path, const SqliteOptions& options) {
   if (in_memory_) {
     throw ProviderFailure(
-        {ProviderErrorKind::kInvalidArgument, "a store in memory begins empty; open it without read_only"});
+        {ProviderErrorKind::kInvalidArgument, "a store in memory starts empty; open it without read_only"});
   }
   const auto open = [&](bool alone) {
     std::unique_ptr<Connection> reader = open_reader(path, options, alone);
@@ -211,7 +211,7 @@ void SqliteStore::fail_for_good(const ProviderError& error) {
 }
 
 ProviderError SqliteStore::not_writable() {
-  return {ProviderErrorKind::kUnsupported, "the store was opened for reading only; open it without read_only"};
+  return {ProviderErrorKind::kUnsupported, "the store was opened read-only; open it without read_only"};
 }
 
 SqliteStore::~SqliteStore() {
@@ -237,7 +237,8 @@ SqliteStore::~SqliteStore() {
 namespace perdure {
 
 std::shared_ptr<Provider> SqliteProvider::open(const std::string& path, const SqliteOptions& options) {
-  if (path.empty()) throw ProviderFailure({ProviderErrorKind::kInvalidArgument, "a store needs a path; it is empty"});
+  if (path.empty())
+    throw ProviderFailure({ProviderErrorKind::kInvalidArgument, "the path of the store must not be empty"});
   // A path is a path, also where SQLite would read a URI with options of its own.
   const std::string plain = path.starts_with("file:") ? "./" + path : path;
   try {

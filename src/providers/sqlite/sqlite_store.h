@@ -142,7 +142,7 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   [[nodiscard]] Milliseconds steady() override { return time_->steady(); }
 
   ProviderResult<void> register_node(const NodeInfo& node) override {
-    if (node.id.empty()) return ProviderError(ProviderErrorKind::kInvalidArgument, "a node needs an id");
+    if (node.id.empty()) return node_without_id();
     return change<void>(kDurable, [&](Store& store) { store.register_node(node); });
   }
   ProviderResult<void> remove_node(const std::string& id) override {
@@ -271,7 +271,7 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
 template <class T, class Element, class Step>
 std::vector<ProviderResult<T>> SqliteStore::batch(std::span<const Element> elements, bool durable, const Step& step) {
   if (!home_.is_this()) return {elements.size(), ProviderResult<T>(used_by_child(home_))};
-  const ProviderError not_run(ProviderErrorKind::kUnavailable, "the store did not answer");
+  const ProviderError not_run(ProviderErrorKind::kUnavailable, "the store returned no result");
   std::vector<ProviderResult<T>> outcomes(elements.size(), ProviderResult<T>(not_run));
   if (elements.empty()) return outcomes;
   if (!writer_) return std::vector<ProviderResult<T>>(elements.size(), ProviderResult<T>(not_writable()));
@@ -290,7 +290,7 @@ template <class T, class Step>
 ProviderResult<T> SqliteStore::change(bool durable, const Step& step) {
   if (!home_.is_this()) return used_by_child(home_);
   if (!writer_) return not_writable();
-  ProviderResult<T> outcome = ProviderError(ProviderErrorKind::kUnavailable, "the store did not answer");
+  ProviderResult<T> outcome = ProviderError(ProviderErrorKind::kUnavailable, "the store returned no result");
   Job job;
   job.durable = durable;
   job.run = [&](Store& store, std::size_t) {

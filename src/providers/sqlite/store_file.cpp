@@ -30,7 +30,7 @@ ProviderError StoreFile::moved() const {
   return {ProviderErrorKind::kStoreFailed,
           path_ +
               ": the file was deleted, moved or replaced while the store was open, and commits since then may be lost; "
-              "put the file back, then reopen the store"};
+              "restore the file, then reopen the store"};
 }
 
 }  // namespace perdure::sqlite

@@ -69,12 +69,10 @@ std::optional<Store::LockedActivity> Store::find_locked(const LockToken& token) 
 
 ProviderResult<void> Store::ack_activity(const WorkAck& ack) {
   const std::optional<LockedActivity> activity = find_locked(ack.token);
-  if (!activity || !holds_lock(*activity)) return lock_lost("completed activity");
+  if (!activity || !holds_lock(*activity)) return lock_lost("acknowledging an activity");
   InstanceRow row = load_instance(connection_, activity->key).value();
   if (ack.completion && (!completes_activity(ack.completion->kind) || ack.completion->instance != row.id)) {
-    return ProviderError(ProviderErrorKind::kInvalidArgument,
-                         "instance '" + row.id + "', activity " + std::to_string(activity->activity_id) +
-                             ": its completion must be one, and for this instance");
+    return not_its_completion(row.id, activity->activity_id);
   }
   const InstanceRow before = row;
   connection_.run(sql::kDeleteActivity, activity->id);
@@ -102,7 +100,7 @@ ProviderResult<void> Store::abandon_activity(const Abandon& abandon) {
 
 ProviderResult<Timestamp> Store::renew_activity(const LockToken& token, Milliseconds extend_for) {
   const std::optional<LockedActivity> activity = find_locked(token);
-  if (!activity || !holds_lock(*activity)) return lock_lost("renewed activity");
+  if (!activity || !holds_lock(*activity)) return lock_lost("renewing the lock of an activity");
   use_session(activity->session);
   return extend_lock(*activity, extend_for);
 }
@@ -125,8 +123,7 @@ ProviderResult<Timestamp> Store::heartbeat(const Heartbeat& heartbeat) {
 
 ProviderResult<void> Store::enqueue_activity(const MessageRecord& activity) {
   if (activity.kind != MessageKind::kExecuteActivity || activity.instance.empty() || !activity.execution) {
-    return ProviderError(ProviderErrorKind::kInvalidArgument,
-                         "the worker queue takes activities with an instance and an execution");
+    return not_an_activity();
   }
   insert_activity(find_or_insert(activity.instance).key, activity, nullptr);
   return {};

@@ -40,7 +40,7 @@ ProviderError describe_failed_part(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return {ProviderErrorKind::kUnavailable, "out of memory; nothing was written"};
   }
-  return {ProviderErrorKind::kStoreFailed, std::string("the store met an error of its own: ") + error.what()};
+  return {ProviderErrorKind::kStoreFailed, std::string("internal error in the store: ") + error.what()};
 }
 
 }  // namespace

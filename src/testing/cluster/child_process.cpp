@@ -88,7 +88,7 @@ std::string ChildProcess::answer(Milliseconds patience) {
     const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd answers{answers_, POLLIN, 0};
     const int ready = ::poll(&answers, 1, static_cast<int>(std::max(left, Milliseconds(0)).count()));
-    if (ready == 0) throw std::runtime_error("the child does not answer");
+    if (ready == 0) throw std::runtime_error("the child does not respond");
     if (ready < 0 && errno != EINTR) check(errno, "poll");
     if (ready < 0) continue;
     std::array<char, 4096> bytes{};
@@ -120,7 +120,7 @@ bool ChildProcess::has_line() {
 }
 
 void ChildProcess::send(int signal) const {
-  if (process_ == 0) throw std::runtime_error("the child is gone");
+  if (process_ == 0) throw std::runtime_error("the child has ended");
   check(::kill(process_, signal) == 0 ? 0 : errno, "kill");
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 template <class T>
 T take(ProviderResult<T> answer) {
-  if (!answer) throw std::runtime_error("the store does not answer: " + answer.error().to_string());
+  if (!answer) throw std::runtime_error("the store does not respond: " + answer.error().to_string());
   return std::move(answer).value();
 }
 

@@ -73,7 +73,7 @@ class Torturer {
       // What stopped in the midst of its work has books that nobody has closed.
       if (!failed()) report_.problems = check_books(*store_, ledger_, workload_.started());
     } catch (const std::exception& error) {
-      problem("the driver cannot go on: " + std::string(error.what()));
+      problem("the driver cannot continue: " + std::string(error.what()));
     }
     kill_all();
     report_.seconds = std::chrono::duration<double>(SteadyClock::now() - begin_).count();

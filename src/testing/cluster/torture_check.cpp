@@ -33,11 +33,12 @@ std::vector<std::string> check_instances(Provider& store, std::set<std::string> 
       if (info.status != ExecutionStatus::kCompleted) {
         problems.push_back("'" + info.id + "' is " + std::string(to_string(info.status)) + " at the end");
       }
-      if (!info.parent && missing.erase(info.id) == 0) problems.push_back("nobody has started '" + info.id + "'");
+      if (!info.parent && missing.erase(info.id) == 0)
+        problems.push_back("'" + info.id + "' exists but was not started");
     }
     query.cursor = page->next;
   } while (!query.cursor.empty());
-  for (const std::string& instance : missing) problems.push_back("'" + instance + "' was started and is gone");
+  for (const std::string& instance : missing) problems.push_back("'" + instance + "' was started but does not exist");
   return problems;
 }
 

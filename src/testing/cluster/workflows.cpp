@@ -61,8 +61,8 @@ class Mischief {
     for (const char* known : {"", kDropLine, kRepeat, kWrongResult, kHang}) {
       if (planted_ == known) return;
     }
-    throw std::invalid_argument("a worker cannot be told to '" + planted_ +
-                                "': use drop-line, repeat, wrong-result or hang");
+    throw std::invalid_argument("a worker does not support '" + planted_ +
+                                "'; use drop-line, repeat, wrong-result or hang");
   }
   // Each answer counts as a run, if that is what was planted.
   [[nodiscard]] bool strikes(const char* what) { return planted_ == what && ++runs_ % kEvery == 0; }

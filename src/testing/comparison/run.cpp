@@ -8,11 +8,10 @@ namespace perdure::testing::comparison {
 Run::Run(ProviderFactory& reference, ProviderFactory& candidate, std::uint64_t seed)
     : factories_{&reference, &candidate}, stores_{reference.create(), candidate.create()}, dice_(seed) {
   for (const std::shared_ptr<Provider>& store : stores_) {
-    if (store->admin() == nullptr)
-      throw std::invalid_argument("a store has no admin interface; nothing shows its state");
+    if (store->admin() == nullptr) throw std::invalid_argument("a store has no admin interface to compare its state");
   }
   if (reference.orphan_retention() != candidate.orphan_retention()) {
-    throw std::invalid_argument("the factories keep orphans for different times; give both the same retention");
+    throw std::invalid_argument("the factories have different orphan retentions; use the same for both");
   }
   const Milliseconds ahead = stores_[0]->now() - stores_[1]->now();
   factories_[ahead.count() > 0 ? 1 : 0]->advance(std::chrono::abs(ahead));

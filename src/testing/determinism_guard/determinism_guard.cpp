@@ -19,7 +19,7 @@ const char* way_out(CallClass call_class) noexcept {
     case CallClass::kSleep:
       return "await a schedule_timer() of the context";
     case CallClass::kThread:
-      return "run things at once with several futures and join, and what needs a thread in an activity";
+      return "run operations concurrently with several futures and join, and use threads only in activities";
     case CallClass::kProcess:
     case CallClass::kSocket:
     case CallClass::kFile:
@@ -52,7 +52,7 @@ std::string_view to_string(CallClass call_class) noexcept {
 
 std::string describe(const NondeterministicCall& call) {
   std::string text = "the code called " + call.function + " (" + std::string(to_string(call.call_class)) +
-                     ") inside a turn, and a replay would not get the same answer (instance '" + call.instance +
+                     ") inside a turn, and a replay would get another result (instance '" + call.instance +
                      "', orchestration '" + call.orchestration + "'): " + way_out(call.call_class) + ". Called by";
   for (const std::string& line : call.stack) text += "\n  " + line;
   return text;
@@ -61,8 +61,8 @@ std::string describe(const NondeterministicCall& call) {
 DeterminismGuard::DeterminismGuard() : collected_(std::make_shared<Collected>()) {
   if (!calls_are_watched()) {
     throw std::logic_error(
-        "the determinism guard is linked, but libraries do not see it: the program must be linked dynamically, and "
-        "without options that hide the symbols of static libraries (--exclude-libs)");
+        "the determinism guard is linked, but libraries do not use it; link the program dynamically, without options "
+        "that hide the symbols of static libraries (--exclude-libs)");
   }
   add_collector(collected_);
 }

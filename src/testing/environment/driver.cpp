@@ -81,7 +81,8 @@ void Driver::plan(Timestamp at, std::function<void()> function) {
 
 void Driver::check_thread() const {
   if (clock_->on_driving_thread()) return;
-  throw std::logic_error("a TestEnvironment is used by the thread that made it; other threads may use its client");
+  throw std::logic_error(
+      "a TestEnvironment must be used by the thread that created it; other threads may use its client");
 }
 
 void Driver::begin_call() {
@@ -114,7 +115,7 @@ void Driver::drive(Timestamp deadline) {
   if (std::exchange(driven_until_, deadline) != deadline) steps_ = 0;
   if (proceed(deadline)) return;
   if (deadline == Timestamp::max()) {
-    throw Stalled("somebody waits on the store without an end, and nothing is left that could happen");
+    throw Stalled("a wait on the store has no deadline, and no event is left that could end it");
   }
   clock_->jump_to(deadline);
 }
@@ -123,8 +124,9 @@ void Driver::drive(Timestamp deadline) {
 
 bool Driver::proceed(Timestamp limit) {
   if (++steps_ > options_.max_steps) {
-    throw Stalled("after " + std::to_string(options_.max_steps) + " steps, at " + to_text(now() - options_.start) +
-                  ", things still happen: does a workflow go round in circles? If not, raise TestOptions::max_steps");
+    throw Stalled("events still occur after " + std::to_string(options_.max_steps) + " steps, at " +
+                  to_text(now() - options_.start) +
+                  "; check for a workflow that loops forever, or raise TestOptions::max_steps");
   }
   if (work() || await_other_threads()) return true;
   const Timestamp next = next_moment(limit);

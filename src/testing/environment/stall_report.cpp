@@ -87,9 +87,9 @@ class StallReport {
   // What it waits for, a line each.
   [[nodiscard]] std::vector<std::string> lines_about(const std::string& instance, std::size_t depth = 0) const {
     const OrchestrationStatus status = client_.get_orchestration_status(instance);
-    if (status.state == OrchestrationState::kNotFound) return {"its start, which nobody has sent"};
+    if (status.state == OrchestrationState::kNotFound) return {"its start, which was not sent"};
     if (status.state == OrchestrationState::kPending) {
-      return {"its first turn: this environment takes no instance of '" + status.name +
+      return {"its first turn: this environment does not fetch instances of '" + status.name +
               "'; see RuntimeOptions::fetch_only_registered"};
     }
     const std::vector<Event> history = client_.read_execution_history(instance);
@@ -110,7 +110,7 @@ class StallReport {
       if (depth == kDeepest) continue;
       for (const std::string& line : lines_about(child, depth + 1)) lines.push_back("  " + line);
     }
-    if (lines.empty()) lines.emplace_back("nothing that its history knows of");
+    if (lines.empty()) lines.emplace_back("no operation of its history");
     return lines;
   }
 

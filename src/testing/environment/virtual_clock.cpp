@@ -22,7 +22,7 @@ void VirtualClock::wait_until(std::unique_lock<std::mutex>& lock, std::condition
   const Timestamp deadline = until == Milliseconds::max() ? Timestamp::max() : shifted(now(), until - steady());
   if (asking_) throw Sleep{deadline};
   if (!drive_) {
-    throw std::logic_error("a wait on the store of a test environment that is gone: nothing could ever end it");
+    throw std::logic_error("a wait on the store of a destroyed test environment cannot end");
   }
   lock.unlock();
   drive_(deadline);

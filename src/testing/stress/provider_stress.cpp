@@ -210,8 +210,7 @@ std::string StressReport::to_string() const {
 }
 
 StressReport run_provider_stress(const std::shared_ptr<Provider>& store, const StressOptions& options) {
-  if (store->admin() == nullptr)
-    throw std::invalid_argument("the store has no admin interface; nothing shows its state");
+  if (store->admin() == nullptr) throw std::invalid_argument("the store has no admin interface to check its state");
   return Stress(*store, options).run();
 }
 
