@@ -28,7 +28,7 @@ ProviderAdmin& Client::admin() const {
   ProviderAdmin* found = store().admin();
   if (!found) {
     throw ClientError(ClientErrorKind::kNotSupported,
-                      "the provider '" + std::string(store().name()) + "' cannot be administered");
+                      "the provider '" + std::string(store().name()) + "' has no admin interface");
   }
   return *found;
 }
@@ -134,7 +134,7 @@ DeleteResult Client::delete_instance(const std::string& instance, bool force) co
 DeleteResult Client::delete_instance_bulk(const InstanceFilter& filter, std::size_t limit) const {
   check_filter(filter);
   const DeleteResult result = value_of(admin().delete_matching(filter, limit));
-  log_deleted(options_.logger, "all that match a filter", result);
+  log_deleted(options_.logger, "instances that match the filter", result);
   return result;
 }
 
@@ -149,7 +149,7 @@ PruneResult Client::prune_executions_bulk(const InstanceFilter& filter, const Pr
                                           std::size_t limit) const {
   check_filter(filter);
   const PruneResult result = value_of(admin().prune_matching(filter, options, limit));
-  log_pruned(options_.logger, "all that match a filter", result);
+  log_pruned(options_.logger, "instances that match the filter", result);
   return result;
 }
 

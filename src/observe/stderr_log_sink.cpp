@@ -52,7 +52,7 @@ void StderrLogSink::apply_environment() {
   const std::array<LogField, 3> fields{{{"variable", options_.environment_variable_},
                                         {"problems", problems},
                                         {"example", "warn,perdure::runtime=debug"}}};
-  write({LogLevel::kWarn, log_target::kLog, "bad entries in the log filter are ignored", fields});
+  write({LogLevel::kWarn, log_target::kLog, "ignoring invalid entries of the log filter", fields});
 }
 
 bool StderrLogSink::enabled(LogLevel level, std::string_view target) const noexcept {

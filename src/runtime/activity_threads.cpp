@@ -133,8 +133,7 @@ void ActivityThreads::Shared::lose_thread(const std::shared_ptr<Shared>& self, R
     self->ended.notify_all();
     if (self->replaced.erase(run) == 0 && !self->closed) add_thread(self);
   } catch (const std::system_error& error) {
-    self->logger.warn("the thread of an activity ended and cannot be replaced; its slot stays occupied",
-                      {{"error", error.what()}});
+    self->logger.warn("ended thread of an activity not replaced; its slot stays occupied", {{"error", error.what()}});
     return;
   }
   self->reports.returned(run);

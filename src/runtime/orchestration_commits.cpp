@@ -41,7 +41,7 @@ std::optional<orchestration::Request> OrchestrationDispatcher::commit(Timestamp 
     Job& job = jobs_.at(id);
     commits->push_back(std::move(std::get<TurnCommit>(job.decision.action)));
     if (job.overtaken_by && moves_to_new_lock(job, commits->back())) {
-      tell(LogLevel::kDebug, job, "a turn is committed under the lock that its instance was fetched with meanwhile");
+      tell(LogLevel::kDebug, job, "instance was refetched during the turn; committing under the new lock");
     }
     if (places_ && job.repeats.failures() == 0) ask_for_fast_path(job, commits->back(), now);
   }
@@ -196,13 +196,13 @@ void OrchestrationDispatcher::end_as_poison(JobId id, const ProviderError& error
 void OrchestrationDispatcher::read_failed(JobId id, const ProviderError& error, Timestamp now) {
   Job& job = jobs_.at(id);
   if (error.kind() == ProviderErrorKind::kLockLost) {
-    tell(LogLevel::kWarn, job, "a history cannot be read", {"error", error.to_string()});
+    tell(LogLevel::kWarn, job, "reading the history failed: lock lost", {"error", error.to_string()});
     metrics_.add(metric::kLocksLost, {{"kind", "orchestration"}});
     if (!job.store_failed) return finish(id, now);
     return give_back_later(id, Milliseconds(0), true);
   }
   if (job.repeats.failures() == 0) {
-    tell(LogLevel::kWarn, job, "a history cannot be read; the call is repeated", {"error", error.to_string()});
+    tell(LogLevel::kWarn, job, "reading the history failed; retrying after backoff", {"error", error.to_string()});
   }
   if (error.data_error()) {
     job.repeats.refused();

@@ -183,7 +183,7 @@ OrchestrationFetch OrchestrationDispatcher::fetch_options() const {
 
 void OrchestrationDispatcher::answer(RequestId id, orchestration::Answer answer, Timestamp now) {
   const auto found = outstanding_.find(id);
-  PERDURE_CHECK(found != outstanding_.end(), "a request is answered once");
+  PERDURE_CHECK(found != outstanding_.end(), "a request has one response");
   Outstanding request = std::move(found->second);
   outstanding_.erase(found);
   if (is_request<orchestration::Fetch>(request.kind)) {
@@ -208,9 +208,10 @@ void OrchestrationDispatcher::fetched(ProviderResult<OrchestrationBatch> batch, 
     const Milliseconds rest = search_.fetch_failed(now);
     health_->failed(StoreCall::kFetchInstances, batch.error(), now);
     metrics_.add(metric::kStoreBackoff, {{"kind", "orchestration"}});
-    logger_.warn("instances cannot be fetched; trying again later", {{"worker_id", owner_},
-                                                                     {"error", batch.error().to_string()},
-                                                                     {"retry_after_ms", std::to_string(rest.count())}});
+    logger_.warn("fetching instances failed; retrying after backoff",
+                 {{"worker_id", owner_},
+                  {"error", batch.error().to_string()},
+                  {"retry_after_ms", std::to_string(rest.count())}});
     return;
   }
   const std::size_t suspects_before = suspects_;
@@ -232,7 +233,7 @@ void OrchestrationDispatcher::awaited(const ProviderResult<bool>& found, Timesta
   const Milliseconds rest = search_.await_failed(now);
   metrics_.add(metric::kStoreBackoff, {{"kind", "orchestration"}});
   logger_.warn(
-      "the store cannot be waited on; trying again later",
+      "waiting for work failed; retrying after backoff",
       {{"worker_id", owner_}, {"error", found.error().to_string()}, {"retry_after_ms", std::to_string(rest.count())}});
 }
 
@@ -311,14 +312,12 @@ void OrchestrationDispatcher::given_back(const Outstanding& request, const std::
     // An abandon carries no data of the instance, so the same call fails again. Its lock expires, another fetch takes
     // it over, and the attempt counts, as after every data error that is the instance's own.
     if (error.data_error()) {
-      tell(LogLevel::kWarn, job, "an instance could not be abandoned; its lock will expire",
-           {"error", error.to_string()});
+      tell(LogLevel::kWarn, job, "instance not abandoned; its lock will expire", {"error", error.to_string()});
       finish(id, now);
       continue;
     }
     if (job.repeats.failures() == 0) {
-      tell(LogLevel::kWarn, job, "an instance could not be abandoned; the call is repeated",
-           {"error", error.to_string()});
+      tell(LogLevel::kWarn, job, "instance not abandoned; retrying after backoff", {"error", error.to_string()});
     }
     store_failed(job, StoreCall::kLockInstances, error, now);
     job.repeats.failed(false, health_->accepted_calls());
@@ -337,7 +336,7 @@ void OrchestrationDispatcher::renewed(const Outstanding& request, const std::vec
     if (answers[i]) {
       lease.renewed(*answers[i]);
       health_->succeeded(StoreCall::kLockInstances, now);
-      tell(LogLevel::kTrace, job->second, "a lock was renewed");
+      tell(LogLevel::kTrace, job->second, "lock renewed");
     } else if (answers[i].error().kind() != ProviderErrorKind::kLockLost) {
       store_failed(job->second, StoreCall::kLockInstances, answers[i].error(), now);
       lease.renew_failed(now);

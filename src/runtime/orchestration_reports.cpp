@@ -43,7 +43,7 @@ std::string_view label_of(IgnoreReason reason) noexcept {
 std::string loggable(const ErrorDetails& error) {
   const std::string text = describe(error);
   const bool with_events = std::holds_alternative<ConfigurationError>(error) && text.find('\n') != std::string::npos;
-  return with_events ? text.substr(0, text.find('\n')) + " (the whole report is in the status of the instance)" : text;
+  return with_events ? text.substr(0, text.find('\n')) + " (the instance status has the whole report)" : text;
 }
 
 }  // namespace
@@ -103,12 +103,12 @@ void OrchestrationDispatcher::report_start(const TurnReport& turn) {
                                               {"version", versions_.of(turn.version, turn.registered)},
                                               {"initiated_by", initiated_by}});
   if (!logger_.enabled(LogLevel::kDebug)) return;
-  logger_.debug("an orchestration started", {{"instance_id", turn.instance},
-                                             {"execution_id", std::to_string(turn.execution)},
-                                             {"orchestration_name", turn.name},
-                                             {"orchestration_version", turn.version},
-                                             {"worker_id", owner_},
-                                             {"initiated_by", initiated_by}});
+  logger_.debug("orchestration started", {{"instance_id", turn.instance},
+                                          {"execution_id", std::to_string(turn.execution)},
+                                          {"orchestration_name", turn.name},
+                                          {"orchestration_version", turn.version},
+                                          {"worker_id", owner_},
+                                          {"initiated_by", initiated_by}});
 }
 
 void OrchestrationDispatcher::report_end(const TurnReport& turn) {
@@ -131,7 +131,7 @@ void OrchestrationDispatcher::report_end(const TurnReport& turn) {
   }
   if (turn.error) return report_failure(turn, name, version);
   if (!logger_.enabled(LogLevel::kDebug)) return;
-  logger_.debug(continued ? "an orchestration continued as new" : "an orchestration completed",
+  logger_.debug(continued ? "orchestration continued as new" : "orchestration completed",
                 {{"instance_id", turn.instance},
                  {"execution_id", std::to_string(turn.execution)},
                  {"orchestration_name", turn.name},
@@ -159,7 +159,7 @@ void OrchestrationDispatcher::report_failure(const TurnReport& turn, std::string
     metrics_.add(metric::kOrchestrationConfigurationErrors,
                  {{"orchestration_name", name}, {"error_category", category}});
   }
-  logger_.log(application ? LogLevel::kWarn : LogLevel::kError, "an orchestration failed",
+  logger_.log(application ? LogLevel::kWarn : LogLevel::kError, "orchestration failed",
               {{"instance_id", turn.instance},
                {"execution_id", std::to_string(turn.execution)},
                {"orchestration_name", turn.name},
@@ -178,9 +178,9 @@ void OrchestrationDispatcher::report_lost(const Job& job, const ProviderError& e
   metrics_.add(metric::kCommitFailures, {{"error_type", to_string(error.kind())}});
   if (lost) metrics_.add(metric::kLocksLost, {{"kind", "orchestration"}});
   if (lost && kept_lock) {
-    tell(LogLevel::kDebug, job, "a kept lock was lost before its turn was committed");
+    tell(LogLevel::kDebug, job, "retained lock lost before the turn was committed");
   } else {
-    tell(LogLevel::kWarn, job, "a turn could not be committed", {"error", error.to_string()});
+    tell(LogLevel::kWarn, job, "committing the turn failed", {"error", error.to_string()});
   }
 }
 

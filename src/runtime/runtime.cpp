@@ -111,7 +111,7 @@ class Runtime::Threads {
     const auto removed =
         ProviderCalls(store_, options_.metrics).one("remove_node", [&] { return store_->remove_node(id_); });
     if (!removed) {
-      options_.logger.warn("the node could not be signed off",
+      options_.logger.warn("node could not be deregistered",
                            {{"node_id", id_}, {"error", removed.error().to_string()}});
     }
     options_.logger.info("runtime stopped", {{"node_id", id_}});
@@ -241,7 +241,7 @@ class Runtime::Threads {
     const bool activities_ended = activities_->close(deadline);
     running_->close(stuck.empty() ? deadline : std::chrono::steady_clock::now());
     if (stuck.empty() && turns_ended && activities_ended) return;
-    options_.logger.error("the runtime stopped, but left threads behind that do not return from user code",
+    options_.logger.error("runtime stopped, but some threads have not returned from user code",
                           {{"node_id", id_}, {"activities", joined(stuck)}, {"turns", turns_ended ? "no" : "yes"}});
     if (options_.abort_if_stuck) std::abort();
   }

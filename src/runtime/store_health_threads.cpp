@@ -70,7 +70,7 @@ void StoreHealth::failed(StoreCall call, const ProviderError& error, Timestamp n
     health_.since = now;
   }
   metrics_.set(metric::kStoreAvailable, {}, 0);
-  logger_.error("the store is unavailable; calls are repeated, and no attempt is counted",
+  logger_.error("store unavailable; calls are retried without counting attempts",
                 {{"node_id", node_}, {"operation", name_of(call)}, {"error", error.to_string()}});
 }
 
@@ -88,7 +88,7 @@ void StoreHealth::succeeded(StoreCall call, Timestamp now) {
     health_.since = now;
   }
   metrics_.set(metric::kStoreAvailable, {}, 1);
-  logger_.info("the store is available again", {{"node_id", node_}, {"duration_ms", std::to_string(lasted.count())}});
+  logger_.info("store available again", {{"node_id", node_}, {"duration_ms", std::to_string(lasted.count())}});
 }
 
 RuntimeHealth StoreHealth::report() const {

@@ -127,7 +127,7 @@ TurnDecision TurnProcessor::process(TurnTask task) const noexcept {
 
 TurnDecision TurnProcessor::failed_inside(const LockToken& token, const std::string& instance,
                                           std::string_view error) const {
-  logger_.error("a turn failed inside the engine; the instance is given back",
+  logger_.error("internal error in turn; instance abandoned",
                 {{"instance_id", instance}, {"worker_id", node_}, {"error", error}});
   return {
       .action = Abandon{.token = token, .delay = kRestOfUnusable, .ignore_attempt = false}, .kept = {}, .report = {}};
@@ -139,7 +139,7 @@ TurnDecision TurnProcessor::decide(Turn& turn) const {
   const OrchestrationItem& item = turn.item();
   const bool continues = turn.begins_next && has_kind(item, MessageKind::kContinueAsNew);
   if (item.metadata && is_terminal(item.metadata->status) && !turn.begins_next) {
-    return drop_batch(turn, "messages for an instance that has ended are dropped", IgnoreReason::kExecutionEnded);
+    return drop_batch(turn, "discarding messages for a terminal instance", IgnoreReason::kExecutionEnded);
   }
   if (turn.begins_next && !continues) {
     return has_kind(item, MessageKind::kStartOrchestration) ? drop_starts(turn) : without_continuation(turn);
@@ -158,18 +158,16 @@ TurnDecision TurnProcessor::decide(Turn& turn) const {
   if (!is_supported(turn)) {
     metrics_.add(metric::kOrchestrationIncompatibleVersionAbandoned);
     const std::string pinned = item.metadata->pinned_version->to_string();
-    warn(turn,
-         "the execution is pinned to engine version " + pinned + ", which this node does not replay; it is given back",
+    warn(turn, "execution pinned to engine version " + pinned + ", which this node does not replay; instance abandoned",
          "supported_range", runtime::to_text(supported_));
     return give_back(turn, kRestOfUnusable);
   }
   if (!turn.messages.undecodable.empty()) {
-    warn(turn, "a message cannot be decoded; the instance is given back", "error",
-         turn.messages.undecodable.front().error);
+    warn(turn, "undecodable message; instance abandoned", "error", turn.messages.undecodable.front().error);
     return give_back(turn, kRestOfUnusable);
   }
   if (turn.history.error) {
-    warn(turn, "the history cannot be decoded; the instance is given back", "error", *turn.history.error);
+    warn(turn, "undecodable history; instance abandoned", "error", *turn.history.error);
     return give_back(turn, kRestOfUnusable);
   }
   return run(turn);
@@ -199,7 +197,7 @@ TurnDecision TurnProcessor::run(Turn& turn) const {
                                    .key_values = snapshot_of(turn.task.history)});
     if (const auto* missing = std::get_if<NotRegistered>(&opened)) return without_handler(turn, *missing);
     if (std::holds_alternative<NothingToRun>(opened)) {
-      return drop_batch(turn, "messages for an instance that does not exist are dropped", IgnoreReason::kNotStarted);
+      return drop_batch(turn, "discarding messages for an instance that does not exist", IgnoreReason::kNotStarted);
     }
     kept.emplace();
     kept->incarnation = turn.incarnation();
@@ -231,7 +229,7 @@ std::vector<LockToken> TurnProcessor::add_completions(Turn& turn) const {
       turn.messages.messages.push_back(decode_message(completion.message));
       completed_work.push_back(completion.work);
     } catch (const DecodeError& error) {
-      warn(turn, "a completion cannot be decoded; it goes through the queue", "error", error.what());
+      warn(turn, "undecodable direct completion; acknowledged through the worker queue", "error", error.what());
     }
   }
   return completed_work;
@@ -283,7 +281,7 @@ TurnDecision TurnProcessor::without_handler(Turn& turn, const NotRegistered& mis
   const std::uint32_t attempt = turn.item().attempt_count;
   const Milliseconds delay = backoff_.after(attempt);
   metrics_.add(metric::kUnregisteredBackoff, {{"kind", "orchestration"}});
-  logger_.warn("no handler is registered for the orchestration; the instance is given back",
+  logger_.warn("orchestration not registered on this node; instance abandoned",
                {{"instance_id", turn.item().instance},
                 {"execution_id", std::to_string(turn.execution)},
                 {"orchestration_name", missing.name},
@@ -314,7 +312,7 @@ TurnDecision TurnProcessor::poison(Turn& turn) const {
                                         "instance '" + item.instance + "' is pinned to engine version " +
                                             item.metadata->pinned_version->to_string() + ", but this node replays " +
                                             runtime::to_text(supported_) +
-                                            ": run a node of that version, or widen supported_replay_versions"});
+                                            "; run a node of that version, or widen supported_replay_versions"});
   }
   PoisonError error;
   error.instance = item.instance;
@@ -337,8 +335,8 @@ TurnDecision TurnProcessor::poison(Turn& turn) const {
     }
   }
   warn(turn,
-       turn.task.refusal ? "the store refuses calls only for this instance; it ends as poison"
-                         : "the instance was fetched too often without a commit; it ends as poison",
+       turn.task.refusal ? "calls for this instance alone rejected by the store; instance failed as poison"
+                         : "max_attempts exceeded without a commit; instance failed as poison",
        turn.task.refusal ? "error" : "messages", error.message);
   return end(turn, std::move(error));
 }
@@ -347,16 +345,18 @@ TurnDecision TurnProcessor::poison(Turn& turn) const {
 // it proves nothing: the store may not show it yet.
 TurnDecision TurnProcessor::without_continuation(Turn& turn) const {
   if (!turn.item().continuation_missing) {
-    warn(turn,
-         "the batch has no continuation, but the store does not say that none is queued; the instance is given back");
+    warn(turn, "continuation missing in the fetched item but not reported missing by the store; instance abandoned");
     return {.action = Abandon{.token = turn.item().token, .delay = kRestOfUnusable, .ignore_attempt = true},
             .kept = {},
             .report = {}};
   }
-  return end(turn, InfrastructureError{"continue_as_new",
-                                       "instance '" + turn.item().instance +
-                                           "' was to continue as new, but its continuation is gone: start it again",
-                                       false});
+  return end(
+      turn,
+      InfrastructureError{
+          "continue_as_new",
+          "instance '" + turn.item().instance +
+              "' continued as new, but the start message of its next execution is missing; start the instance again",
+          false});
 }
 
 // Ends the execution without its code.
@@ -414,15 +414,15 @@ TurnDecision TurnProcessor::drop_starts(Turn& turn) const {
     return !std::holds_alternative<messages::StartOrchestration>(message.body);
   });
   turn.messages.undecodable.clear();  // no start: the envelope of one suffices
-  return drop_batch(turn, "starts of an instance that is about to continue as new are dropped",
-                    IgnoreReason::kAlreadyStarted, turn.link());
+  return drop_batch(turn, "discarding starts of an instance that is continuing as new", IgnoreReason::kAlreadyStarted,
+                    turn.link());
 }
 
 // Neither needs the code or the history of the instance, and neither may cost it an attempt.
 std::optional<TurnDecision> TurnProcessor::discard_foreign(Turn& turn) const {
   if (!has_foreign_messages(turn.item())) return std::nullopt;
   keep_foreign_messages(turn.task.item, turn.messages);
-  return drop_batch(turn, "messages for another instance of this id are discarded; this one cannot run on this node",
+  return drop_batch(turn, "discarding messages for another incarnation; the current one cannot run on this node",
                     IgnoreReason::kAlreadyStarted, turn.link());
 }
 
@@ -450,7 +450,7 @@ void TurnProcessor::warn(const Turn& turn, std::string_view message, std::string
 
 void TurnProcessor::log_ignored(const Turn& turn, const std::vector<IgnoredMessage>& ignored) const {
   for (const IgnoredMessage& message : ignored) {
-    warn(turn, "a message has no effect: " + std::string(to_string(message.reason)), "message", message.what);
+    warn(turn, "message ignored: " + std::string(to_string(message.reason)), "message", message.what);
   }
 }
 

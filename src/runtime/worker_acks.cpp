@@ -51,7 +51,7 @@ void WorkerDispatcher::ack_failed(RunId id, const ProviderError& error, bool alo
   if (error.kind() == ProviderErrorKind::kLockLost) {
     // Cancelled, or taken over by another worker: this result is no longer needed.
     if (!run.lease.lost()) metrics_.add(metric::kLocksLost, {{"kind", "activity"}});
-    tell(LogLevel::kDebug, run, "a late result is dropped");
+    tell(LogLevel::kDebug, run, "discarding a late result");
     return give_back_or_settle(id);
   }
   if (planted(PlantedFault::kAckForgottenAfterError)) return settle(id);
@@ -62,7 +62,7 @@ void WorkerDispatcher::ack_failed(RunId id, const ProviderError& error, bool alo
     run.repeats.refused();
   }
   if (run.lease.lost()) {
-    warn(run, "the outcome of an activity could not be stored before its lock ended; it will run again", "error",
+    warn(run, "outcome not stored before the activity lock expired; activity will run again", "error",
          error.to_string());
     return give_back_or_settle(id);
   }
@@ -79,11 +79,11 @@ void WorkerDispatcher::end_as_poison(RunId id, const ProviderError& error) {
   Run& run = runs_.at(id);
   metrics_.add(metric::kActivityInfrastructureErrors, {{"activity_name", name_label(run)}});
   if (std::exchange(run.ends_as_poison, true)) {
-    warn(run, "the store refuses even the failure of an activity; it is abandoned", "error", error.to_string());
+    warn(run, "failure of the activity rejected by the store; activity abandoned", "error", error.to_string());
     run.ack.reset();
     return give_back_later(id, kRestAfterRefusedFailure, false);
   }
-  warn(run, "the store refuses the outcome of an activity, and no other; it ends as poison", "error",
+  warn(run, "outcome of this activity alone rejected by the store; activity failed as poison", "error",
        error.to_string());
   run.counted_when_stored = &metric::kActivityPoison;
   run.repeats = {};
@@ -163,12 +163,12 @@ void WorkerDispatcher::given_back(const Outstanding& request, const std::vector<
     // An abandon carries no data of the activity, so the same call fails again. Its lock expires, another fetch takes
     // it over, and the attempt counts, as after every data error that is the activity's own.
     if (error.data_error()) {
-      warn(run, "an activity could not be abandoned; its lock will expire", "error", error.to_string());
+      warn(run, "activity not abandoned; its lock will expire", "error", error.to_string());
       settle(id);
       continue;
     }
     if (run.repeats.failures() == 0) {
-      warn(run, "an activity could not be abandoned; the call is repeated", "error", error.to_string());
+      warn(run, "activity not abandoned; retrying after backoff", "error", error.to_string());
     }
     store_failed(run, StoreCall::kLockActivities, error, now);
     run.repeats.failed(false, health_->accepted_calls());

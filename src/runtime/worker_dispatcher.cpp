@@ -180,7 +180,7 @@ std::optional<worker::Request> WorkerDispatcher::stop_or_replace(Timestamp now) 
     if (!run.replace_thread_at || *run.replace_thread_at > now) continue;
     run.replace_thread_at.reset();
     if (run.returned) continue;
-    warn(run, "an activity ignores its stop token", "grace_period_ms", std::to_string(grace_.count()));
+    warn(run, "activity ignores its stop token", "grace_period_ms", std::to_string(grace_.count()));
     // Beyond the cap its place stays occupied: a node must not grow without bound.
     if (replaced_runs_.size() == max_threads_) continue;
     --threads_;
@@ -194,7 +194,7 @@ void WorkerDispatcher::not_replaced(const worker::NoThread& missing, Timestamp n
   if (replaced_runs_.erase(missing.run) == 0) return;  // it has returned, and its thread with it
   ++threads_;
   Run& run = runs_.at(missing.run);
-  warn(run, "the thread of a stuck activity cannot be replaced; its slot stays occupied", "error", missing.error);
+  warn(run, "thread of a stuck activity not replaced; its slot stays occupied", "error", missing.error);
   give_grace(run, now);
 }
 
@@ -332,7 +332,7 @@ WorkFetch WorkerDispatcher::fetch_options(std::size_t limit) const {
 
 void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now) {
   const auto found = outstanding_.find(id);
-  PERDURE_CHECK(found != outstanding_.end(), "a request is answered once");
+  PERDURE_CHECK(found != outstanding_.end(), "a request has one response");
   const Outstanding request = std::move(found->second);
   outstanding_.erase(found);
   if (is_request_for<worker::Fetch>(request.kind)) {
@@ -356,7 +356,7 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
     keeping_up_ = false;
     const auto& count = std::get<ProviderResult<std::size_t>>(answer);
     if (!count) {
-      logger_.warn("old sessions could not be swept up; trying again later",
+      logger_.warn("expired sessions could not be purged; will retry",
                    {{"worker_id", owner_}, {"error", count.error().to_string()}});
     }
   } else if (is_request_for<worker::ReadGauges>(request.kind)) {

@@ -119,8 +119,8 @@ std::optional<worker::Request> WorkerDispatcher::keep_sessions(Timestamp now) {
 void WorkerDispatcher::sessions_renewed(const ProviderResult<std::size_t>& count, Timestamp now) {
   const bool given_up = draining_ && !keeps_sessions_ && !holds_sessions_;
   if (!count) {
-    logger_.warn(given_up ? "sessions could not be given up; other nodes get them when their locks end"
-                          : "sessions could not be renewed; trying again soon",
+    logger_.warn(given_up ? "sessions could not be released; other nodes can acquire them when the locks expire"
+                          : "sessions could not be renewed; will retry",
                  {{"worker_id", owner_}, {"error", count.error().to_string()}});
     if (!given_up) sessions_at_ = shifted(now, std::max(session_timeout_ / 16, Milliseconds(1)));
     return;

@@ -33,7 +33,7 @@ void WorkerDispatcher::report_start(const Run& run, Timestamp scheduled_at, Time
     metrics_.observe(metric::kActivityQueueTime, {{"activity_name", name_label(run)}},
                      seconds_between(scheduled_at, now));
   }
-  tell(LogLevel::kDebug, run, "an activity is started");
+  tell(LogLevel::kDebug, run, "activity started");
 }
 
 void WorkerDispatcher::report(const Run& run, std::string_view outcome, Timestamp now, std::size_t result_bytes) {
@@ -47,7 +47,7 @@ void WorkerDispatcher::report(const Run& run, std::string_view outcome, Timestam
                      seconds_between(run.started_at, now));
   }
   if (!logger_.enabled(LogLevel::kDebug)) return;
-  tell(LogLevel::kDebug, run, "an activity has ended",
+  tell(LogLevel::kDebug, run, "activity ended",
        {{"outcome", outcome},
         {"duration_ms", std::to_string((now - run.started_at).count())},
         {"result_size", std::to_string(result_bytes)}});
@@ -70,7 +70,7 @@ void WorkerDispatcher::report_timeout(const Run& run, std::string_view timeout) 
 void WorkerDispatcher::report_unregistered(const Run& run, Milliseconds delay) {
   metrics_.add(metric::kUnregisteredBackoff, {{"kind", "activity"}});
   metrics_.add(metric::kActivityConfigurationErrors, {{"activity_name", name_label(run)}});
-  tell(LogLevel::kWarn, run, "no handler is registered for the activity; it is given back",
+  tell(LogLevel::kWarn, run, "activity not registered on this node; activity abandoned",
        {{"max_attempts", std::to_string(max_attempts_)},
         {"remaining_attempts", std::to_string(max_attempts_ - run.attempt)},
         {"backoff_ms", std::to_string(delay.count())}});

@@ -28,7 +28,7 @@ void WorkerDispatcher::fetched(ProviderResult<WorkBatch> batch, Timestamp now) {
   if (!batch) {
     const Milliseconds rest = search_.fetch_failed(now);
     health_->failed(StoreCall::kFetchActivities, batch.error(), now);
-    return report_backoff("activities cannot be fetched; trying again later", batch.error(), rest);
+    return report_backoff("fetching activities failed; retrying after backoff", batch.error(), rest);
   }
   const std::size_t suspects_before = suspect_runs_.size();
   const std::size_t items = batch->items.size();
@@ -49,7 +49,7 @@ void WorkerDispatcher::fetched(ProviderResult<WorkBatch> batch, Timestamp now) {
 void WorkerDispatcher::awaited(const ProviderResult<bool>& found, Timestamp now) {
   if (found) return search_.awaited();
   const Milliseconds rest = search_.await_failed(now);
-  report_backoff("the store cannot be waited on; trying again later", found.error(), rest);
+  report_backoff("waiting for work failed; retrying after backoff", found.error(), rest);
 }
 
 void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
@@ -78,7 +78,7 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
   run.progress = std::move(item.heartbeat_details);
   if (item.attempt_count > max_attempts_) {
     run.counted_when_stored = &metric::kActivityPoison;
-    warn(run, "the activity was fetched too often without an outcome; it ends as poison", "max_attempts",
+    warn(run, "max_attempts exceeded without an outcome; activity failed as poison", "max_attempts",
          std::to_string(max_attempts_));
     if (resolve_(run.record.name)) return poison(id, "ExecuteActivity");
     to_name_nodes_.push_back(id);
@@ -90,7 +90,7 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
     return fail(id, ApplicationError{ApplicationErrorKind::kTimedOut,
                                      "activity '" + run.record.name + "' was not started by any worker within " +
                                          std::to_string(limit ? limit->count() : 0) +
-                                         " ms: is it registered, and does a worker serve its tag?",
+                                         " ms; check that it is registered and that a worker serves its tag",
                                      true});
   }
   try {
@@ -99,10 +99,9 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
     if (auto* activity = std::get_if<messages::ExecuteActivity>(&message)) {
       return begin(id, item, std::move(*activity), now);
     }
-    tell(LogLevel::kError, run, "a message that is no activity was in the worker queue",
-         {{"kind", kind_name(message)}});
+    tell(LogLevel::kError, run, "unexpected message kind in the worker queue", {{"kind", kind_name(message)}});
   } catch (const DecodeError& error) {
-    warn(run, "an activity cannot be decoded; it is given back", "error", error.what());
+    warn(run, "undecodable message; activity abandoned", "error", error.what());
   }
   give_back_unstarted(id, item, delay_until_next_try(item, kRestOfUnusableWork, now));
 }
@@ -204,7 +203,7 @@ void WorkerDispatcher::abandoned(RunId id, Timestamp now) {
   const auto found = runs_.find(id);
   if (found == runs_.end() || !found->second.wanted) return;
   Run& run = found->second;
-  warn(run, "an activity ended its thread instead of returning; it is abandoned and will run again", "attempt",
+  warn(run, "activity ended its thread instead of returning; activity abandoned and will run again", "attempt",
        std::to_string(run.attempt));
   report(run, "abandoned", now);
   unwant(run);
@@ -215,7 +214,7 @@ void WorkerDispatcher::fail(RunId id, ErrorDetails error) {
   Run& run = runs_.at(id);
   error = with_storable_text(std::move(error), max_payload_bytes_);
   if (!std::holds_alternative<PoisonError>(error)) {
-    warn(run, "an activity failed", "error", describe(error));
+    warn(run, "activity failed", "error", describe(error));
   }
   const auto attempts = run.attempt > 1 ? std::optional(run.attempt) : std::nullopt;
   complete_with(id, messages::ActivityFailed{run.record.activity_id, std::move(error), run.progress, attempts});
@@ -284,10 +283,10 @@ void WorkerDispatcher::extended(RunId id, Run& run, const ProviderResult<Timesta
     if (run.repeats.failures() == 0) run.store_failed = false;
     use_session(run, now);
     lock_written(now);
-    tell(LogLevel::kTrace, run, "a lock was renewed");
+    tell(LogLevel::kTrace, run, "lock renewed");
   } else if (until.error().kind() != ProviderErrorKind::kLockLost) {
     if (until.error().data_error()) {
-      warn(run, "the store refuses the details of a heartbeat; they are dropped", "error", until.error().to_string());
+      warn(run, "heartbeat details rejected by the store; details discarded", "error", until.error().to_string());
       if (!run.progressed) run.progress.reset();  // or else its failure would carry them
     } else {
       store_failed(run, StoreCall::kLockActivities, until.error(), now);
@@ -321,12 +320,12 @@ void WorkerDispatcher::lose(RunId id, Run& run, Timestamp now) {
                         0) {
       return;
     }
-    warn(run, "the outcome of an activity could not be stored before its lock ended; it will run again", "retries",
+    warn(run, "outcome not stored before the activity lock expired; activity will run again", "retries",
          std::to_string(run.repeats.failures()));
     give_back_or_settle(id);
     return;
   }
-  tell(LogLevel::kInfo, run, "an activity is told to stop: its result is no longer wanted");
+  tell(LogLevel::kInfo, run, "cancelling activity: its orchestration no longer needs the result");
   report(run, "cancelled", now);
   stop(id, run, now);
   give_back_or_settle(id);

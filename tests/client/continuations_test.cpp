@@ -148,10 +148,10 @@ TEST_P(Continuations, AnInstanceThatHasLostItsIsEndedByATerminationAndItsParentI
   work();
   const auto status = client->wait_for_orchestration("i", 0ms);
   EXPECT_TRUE(status.ended());
-  EXPECT_THAT(status.error_text(), HasSubstr("continuation is gone"));
+  EXPECT_THAT(status.error_text(), HasSubstr("start message of its next execution is missing"));
   const auto above = client->wait_for_orchestration("above", 0ms);
   EXPECT_EQ(above.state, OrchestrationState::kFailed);
-  EXPECT_THAT(above.error_text(), HasSubstr("continuation is gone"));
+  EXPECT_THAT(above.error_text(), HasSubstr("start message of its next execution is missing"));
   EXPECT_THAT(client->find_stuck_instances(), IsEmpty());
 }
 

@@ -103,7 +103,7 @@ TEST_F(StderrLogSinkTest, BadEntriesAreReportedOnceAndTheGoodOnesHold) {
   const std::string text = written();
   EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
   EXPECT_TRUE(
-      text.starts_with("1970-01-01T00:00:00.000000Z WARN  perdure::log: bad entries in the log filter are ignored "
+      text.starts_with("1970-01-01T00:00:00.000000Z WARN  perdure::log: ignoring invalid entries of the log filter "
                        "variable=PERDURE_LOG_OF_STDERR_LOG_SINK_TEST problems="))
       << text;
   EXPECT_NE(text.find(R"(\"perdure::runtime=loud\" names the level \"loud\")"), std::string::npos) << text;

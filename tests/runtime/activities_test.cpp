@@ -323,7 +323,7 @@ TEST_F(Activities, ThePlaceOfAnActivityThatIgnoresItsStopIsGivenToAnother) {
   ASSERT_TRUE(stubborn.begun.wait());
   client.start_orchestration("j", "Flow");
   client.raise_event("i", "drop");
-  EXPECT_TRUE(eventually([&] { return !log->find("told to stop").empty(); }));
+  EXPECT_TRUE(eventually([&] { return !log->find("cancelling activity").empty(); }));
   EXPECT_FALSE(ended("j")) << "its place is taken";
   clock->advance(10s);
   EXPECT_EQ(end_of("j").result<int>(), 2);
@@ -351,12 +351,12 @@ TEST_F(Activities, StuckThreadsDoNotGrowWithoutBound) {
   client.start_orchestration("1", "Drops", "First");
   ASSERT_TRUE(first.begun.wait());
   client.raise_event("1", "drop");
-  EXPECT_TRUE(eventually([&] { return log->find("told to stop").size() == 1; }));
+  EXPECT_TRUE(eventually([&] { return log->find("cancelling activity").size() == 1; }));
   clock->advance(10s);
   client.start_orchestration("2", "Drops", "Second");
   ASSERT_TRUE(second.begun.wait());
   client.raise_event("2", "drop");
-  EXPECT_TRUE(eventually([&] { return log->find("told to stop").size() == 2; }));
+  EXPECT_TRUE(eventually([&] { return log->find("cancelling activity").size() == 2; }));
   clock->advance(10s);
   EXPECT_TRUE(eventually([&] { return log->find("ignores its stop token").size() == 2; }));
   client.start_orchestration("3", "Flow");

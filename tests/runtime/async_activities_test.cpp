@@ -213,7 +213,7 @@ TEST_F(AsyncActivities, AreTimedOutAndToldToStop) {
   clock->advance(1s);
   EXPECT_EQ(end_of("i").state, OrchestrationState::kFailed);
   EXPECT_TRUE(eventually([&] { return runtime->idle(); }));
-  EXPECT_TRUE(stopped.is_open()) << "its result is no longer wanted";
+  EXPECT_TRUE(stopped.is_open()) << "its orchestration no longer needs the result";
   handle.complete(5);
 }
 

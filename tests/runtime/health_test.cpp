@@ -52,7 +52,7 @@ class CallingSink final : public LogSink {
 
 TEST_F(Health, SinkMayAskForTheHealth) {
   const auto sink = std::make_shared<CallingSink>(
-      "the store is unavailable", [](Runtime& runtime) { EXPECT_FALSE(runtime.health().store_available); });
+      "store unavailable", [](Runtime& runtime) { EXPECT_FALSE(runtime.health().store_available); });
   options.logger = Logger(sink);
   registry.add_orchestration("Flow", [](OrchestrationContext) -> Orchestration<int> { co_return 1; });
   const auto runtime = run(registry);

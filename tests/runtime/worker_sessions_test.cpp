@@ -349,9 +349,9 @@ TEST_F(HoldSessions, ANodeThatCannotGiveThemUpEndsAndSaysSo) {
   renew_sessions(error(ProviderErrorKind::kUnavailable));
   EXPECT_EQ(count<RenewSessions>(), 0U);
   EXPECT_TRUE(dispatcher().idle());
-  const auto told = log->find("sessions could not be given up");
+  const auto told = log->find("sessions could not be released");
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_THAT(told[0].message, HasSubstr("when their locks end"));
+  EXPECT_THAT(told[0].message, HasSubstr("when the locks expire"));
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ TEST_P(Control, ARunningActivityIsToldToStopAndItsLateResultIsDroppedInSilence) 
   EXPECT_EQ(current_state(world, "terminated"), State::kTerminated);
   EXPECT_EQ(world.wait("race").result<int>(), 5);
   // W23. That two orchestrations failed may be said aloud; of activities there is nothing to say.
-  EXPECT_EQ(world.log().count(LogLevel::kWarn), world.log().find("an orchestration failed").size());
+  EXPECT_EQ(world.log().count(LogLevel::kWarn), world.log().find("orchestration failed").size());
   EXPECT_EQ(world.log().count(LogLevel::kError), 0U);
   EXPECT_EQ(world.metrics().counter_total(metric::kActivityInfrastructureErrors.name), 0U);
   EXPECT_EQ(world.client().get_queue_depths(), QueueDepths());

@@ -220,13 +220,13 @@ TEST_P(StoreOutage, LogAndMetricTellOfItOnce) {
   store->refused = Refused::kCommits;
   pass(1min, 2s);
   EXPECT_EQ(gauge(), 0.0);
-  EXPECT_EQ(count_logs("the store is unavailable"), 1U);
-  EXPECT_EQ(count_logs("the store is available again"), 0U);
+  EXPECT_EQ(count_logs("store unavailable"), 1U);
+  EXPECT_EQ(count_logs("store available again"), 0U);
   store->refused = Refused::kNothing;
   expect_all_completed();
   EXPECT_EQ(gauge(), 1.0);
-  EXPECT_EQ(count_logs("the store is unavailable"), 1U);
-  EXPECT_EQ(count_logs("the store is available again"), 1U);
+  EXPECT_EQ(count_logs("store unavailable"), 1U);
+  EXPECT_EQ(count_logs("store available again"), 1U);
 }
 
 // ---- The item's own failures ---------------------------------------------------------------------------------------

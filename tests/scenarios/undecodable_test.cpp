@@ -231,7 +231,7 @@ TEST_P(Undecodable, ALostContinuationEndsTheInstanceAndItsParentIsTold) {
   cluster.start_node(registry, options);
   const auto status = cluster.wait("child");
   EXPECT_EQ(status.state, OrchestrationState::kFailed);
-  EXPECT_THAT(status.error_text(), ::testing::HasSubstr("continuation is gone"));
+  EXPECT_THAT(status.error_text(), ::testing::HasSubstr("start message of its next execution is missing"));
   EXPECT_EQ(cluster.wait("parent").state, OrchestrationState::kFailed);
 }
 
