@@ -32,7 +32,7 @@ std::string to_base64(std::string_view bytes) {
 }
 
 std::string from_base64(std::string_view text) {
-  const auto refuse_base64 = [] { throw std::invalid_argument("this is not base64"); };
+  const auto refuse_base64 = [] { throw std::invalid_argument("the text is not base64"); };
   if (text.size() % 4 != 0) refuse_base64();
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3);

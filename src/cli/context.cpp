@@ -40,7 +40,7 @@ CLI::App& add_store_command(CLI::App& program, Context& context, const std::stri
     return run();
   });
   command.add_option("--store", *store, "sqlite:PATH or postgres://...")->envname("PERDURE_STORE");
-  command.add_option("--schema", context.schema, "PostgreSQL: where the tables are")->capture_default_str();
+  command.add_option("--schema", context.schema, "PostgreSQL: schema of the store")->capture_default_str();
   return command;
 }
 

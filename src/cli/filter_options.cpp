@@ -26,8 +26,8 @@ void add_filter_status(InstanceFilter& filter, const std::string& text) {
   } else if (text == "terminated") {
     filter.statuses.push_back(ExecutionStatus::kTerminated);
   } else {
-    throw std::invalid_argument("--status: there is no '" + text +
-                                "'; write running, completed, failed, cancelled or terminated");
+    throw std::invalid_argument("--status: '" + text +
+                                "' is not a status; use running, completed, failed, cancelled or terminated");
   }
 }
 
@@ -41,15 +41,18 @@ std::optional<Timestamp> filter_time(const char* option, const std::string& text
 void add_filter_options(CLI::App& command, FilterOptions& options) {
   command
       .add_option("--status", options.statuses,
-                  "running, completed, failed, cancelled or terminated; several as a list with commas")
+                  "Select by status: running, completed, failed, cancelled or terminated, comma-separated")
       ->delimiter(',')
       ->allow_extra_args(false)  // what follows is an argument of its own
       ->transform(CLI::IsMember({"running", "completed", "failed", "cancelled", "terminated"}, CLI::ignore_case));
-  command.add_option("--name", options.name, "The orchestration's name");
-  command.add_option("--version", options.version, "The orchestration's version, as 1.2.3");
-  command.add_option("--created-after", options.created_after, "A time, or a duration like 2h: that long ago");
-  command.add_option("--created-before", options.created_before, "A time, or a duration like 2h: that long ago");
-  command.add_option("--completed-before", options.completed_before, "A time, or a duration like 7d: that long ago");
+  command.add_option("--name", options.name, "Select by the name of the orchestration");
+  command.add_option("--version", options.version, "Select by the version of the orchestration, as 1.2.3");
+  command.add_option("--created-after", options.created_after,
+                     "Select instances created after TIME, or a duration ago, like 2h");
+  command.add_option("--created-before", options.created_before,
+                     "Select instances created before TIME, or a duration ago, like 2h");
+  command.add_option("--completed-before", options.completed_before,
+                     "Select instances completed before TIME, or a duration ago, like 7d");
 }
 
 InstanceFilter filter_of(const FilterOptions& options, Timestamp now) {
@@ -60,7 +63,8 @@ InstanceFilter filter_of(const FilterOptions& options, Timestamp now) {
   if (!options.name.empty()) filter.name = options.name;
   if (!options.version.empty()) {
     filter.version = SemanticVersion::parse(options.version);
-    if (!filter.version) throw std::invalid_argument("--version: '" + options.version + "' is not of the form 1.2.3");
+    if (!filter.version)
+      throw std::invalid_argument("--version: '" + options.version + "' is not a version; write it like 1.2.3");
   }
   filter.created_from = filter_time("--created-after", options.created_after, now);
   filter.created_before = filter_time("--created-before", options.created_before, now);

@@ -19,7 +19,7 @@ class TimelineBuilder {
     std::visit(*this, event.body);
   }
   std::vector<TimelineRow> take() {
-    // What an execution leaves open when it ends is over with it: nothing tells of timers.
+    // Operations still open when the execution ends are closed with it; timers have no cancellation event.
     const auto whole = row_of_.find(execution_);
     if (whole != row_of_.end() && rows_[whole->second].end) {
       for (TimelineRow& row : rows_) {

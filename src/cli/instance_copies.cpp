@@ -14,7 +14,7 @@ namespace {
 
 ProviderAdmin& admin_of(Provider& store) {
   ProviderAdmin* const admin = store.admin();
-  if (admin == nullptr) throw CommandError(kStoreFailed, "this store cannot be administered");
+  if (admin == nullptr) throw CommandError(kStoreFailed, "the store has no admin interface");
   return *admin;
 }
 
@@ -24,10 +24,9 @@ InstanceCopy copy_instance(Provider& store, const std::string& id) {
   const InstanceInfo before = admin.instance_info(id).value();
   copy.info = before;
   if (!has_ended(copy.info)) {
-    throw CommandError(kConflict,
-                       "instance '" + id +
-                           "' is still running, and one that ran in two stores would do its work twice; wait "
-                           "until it has ended, or end it with 'perdure cancel'");
+    throw CommandError(kConflict, "instance '" + id +
+                                      "' is still running and would repeat its work in a second store; wait until it "
+                                      "has ended, or end it with 'perdure cancel'");
   }
   copy.custom_status = store.read_custom_status(id, 0).value().value_or(CustomStatus());
   copy.key_values = store.read_key_values(id).value();
@@ -44,9 +43,10 @@ InstanceCopy copy_instance(Provider& store, const std::string& id) {
   if (!copy.executions.empty()) copy.info.completed_at = copy.executions.back().info.completed_at;
   // It was read in several steps.
   if (admin.instance_info(id).value() != before || check_import({&copy, 1})) {
-    throw CommandError(kConflict, "instance '" + id +
-                                      "' has changed while it was read, or its history is damaged; try "
-                                      "again, and look at it with 'perdure show'");
+    throw CommandError(
+        kConflict,
+        "instance '" + id +
+            "' changed while it was read, or its history is corrupt; try again, or inspect it with 'perdure show'");
   }
   return copy;
 }
@@ -71,9 +71,9 @@ void check_file(Provider& store, std::istream& file, const std::string& name, Ex
   std::string known;
   while (const auto tree = reader.next_tree()) {
     if (existing == Existing::kRefuse && is_known(store, *tree, known)) {
-      throw CommandError(kConflict, "instance '" + known +
-                                        "' exists already, and an import overwrites nothing; delete it, or add "
-                                        "--skip-existing. Nothing was imported");
+      throw CommandError(
+          kConflict,
+          "instance '" + known + "' already exists, so nothing was imported; delete it, or pass --skip-existing");
     }
   }
 }
@@ -99,7 +99,7 @@ void check_instance_file(std::istream& file, const std::string& name) {
     if (const auto error = check_import(*tree)) throw std::invalid_argument(name + ": " + error->message());
     for (const InstanceCopy& instance : *tree) {
       if (!ids.insert(instance.info.id).second) {
-        throw std::invalid_argument(name + ": instance '" + instance.info.id + "' is in it twice; export again");
+        throw std::invalid_argument(name + ": instance '" + instance.info.id + "' occurs twice; export again");
       }
     }
   }
@@ -108,7 +108,7 @@ void check_instance_file(std::istream& file, const std::string& name) {
 
 ImportResult import_file(Provider& store, std::istream& file, const std::string& name, Existing existing) {
   auto* const target = dynamic_cast<InstanceImport*>(&store);
-  if (target == nullptr) throw CommandError(kStoreFailed, "this store cannot import instances");
+  if (target == nullptr) throw CommandError(kStoreFailed, "the store does not support importing instances");
   check_file(store, file, name, existing);
   rewind(file);
   InstanceFileReader reader(file, name);
@@ -127,8 +127,8 @@ ImportResult import_file(Provider& store, std::istream& file, const std::string&
     if (!imported) {
       const ProviderError& error = imported.error();
       throw CommandError(exit_code_of(error.kind()),
-                         error.message() + ". Before that, " + std::to_string(result.instances) +
-                             " instances were imported, and they stay; --skip-existing goes on behind them");
+                         error.message() + " (" + std::to_string(result.instances) +
+                             " instances were imported before; pass --skip-existing to continue after them)");
     }
     ++result.roots;
     result.instances += tree->size();

@@ -79,7 +79,7 @@ Payload optional_bytes_field(const Line& line, const char* name) {
 
 std::uint64_t number_field(const Line& line, const char* name) {
   return read_field(line, name, [](const Line& value) {
-    if (!value.is_number_unsigned()) throw std::invalid_argument("not a number from 0 on");
+    if (!value.is_number_unsigned()) throw std::invalid_argument("not a number that is at least 0");
     return value.get<std::uint64_t>();
   });
 }
@@ -105,7 +105,7 @@ ExecutionStatus status_field(const Line& line) {
         ExecutionStatus::kTerminated, ExecutionStatus::kContinuedAsNew}) {
     if (text == to_string(status)) return status;
   }
-  throw std::invalid_argument("'" + text + "' is not how an execution ends");
+  throw std::invalid_argument("'" + text + "' is not the status of an ended execution");
 }
 
 }  // namespace
@@ -193,12 +193,11 @@ InstanceFileReader::InstanceFileReader(std::istream& in, std::string name) : in_
   checked([this] {
     const Line first = Line::parse(text_, nullptr, false);
     if (!first.is_object() || !first.contains("format") || first["format"] != kInstanceFormat) {
-      throw std::invalid_argument("this is not a file that 'perdure export' has written");
+      throw std::invalid_argument("the file was not written by 'perdure export'");
     }
     if (number_field(first, "version") != kInstanceFormatVersion) {
       throw std::invalid_argument("the file has version " + first["version"].dump() +
-                                  " of its format, and this program "
-                                  "reads version 1; use a newer program");
+                                  " of its format, but this program reads version 1; use a newer program");
     }
   });
   need_line();
@@ -214,7 +213,7 @@ bool InstanceFileReader::next_line() {
 void InstanceFileReader::need_line() {
   if (next_line()) return;
   ++number_;
-  refuse("the file ends here, before its last line: it was cut off; export again");
+  refuse("the file is truncated; export again");
 }
 
 std::optional<std::vector<InstanceCopy>> InstanceFileReader::next_tree() {
@@ -223,7 +222,7 @@ std::optional<std::vector<InstanceCopy>> InstanceFileReader::next_tree() {
   for (;;) {
     const std::size_t first_line = number_;
     const Line line = Line::parse(text_, nullptr, false);
-    if (!line.is_object()) refuse("this is not a JSON object");
+    if (!line.is_object()) refuse("the line is not a JSON object");
     if (line.contains("instances")) {
       read_end();
       break;
@@ -235,7 +234,7 @@ std::optional<std::vector<InstanceCopy>> InstanceFileReader::next_tree() {
     const auto is_parent = [&info](const InstanceCopy& other) { return other.info.id == info.parent; };
     if (!is_root && std::none_of(tree.begin(), tree.end() - 1, is_parent)) {
       number_ = first_line;
-      refuse("'" + info.id + "' is a child of '" + *info.parent + "', which does not stand before it");
+      refuse("'" + info.id + "' is a child of '" + *info.parent + "', which does not precede it");
     }
   }
   if (tree.empty()) return std::nullopt;
@@ -288,7 +287,7 @@ InstanceCopy InstanceFileReader::read_instance() {
     if (bytes_field(line, "end") != instance.info.id)
       throw std::invalid_argument("'" + instance.info.id + "' ends here");
     if (bytes_field(line, "checksum") != found) {
-      throw std::invalid_argument("the checksum is not that of the lines from " + std::to_string(first_line) +
+      throw std::invalid_argument("the checksum does not match the lines from " + std::to_string(first_line) +
                                   " on: instance '" + instance.info.id + "' was changed; export it again");
     }
   });
@@ -317,7 +316,7 @@ ExecutionCopy InstanceFileReader::read_execution() {
     execution.history.push_back(checked([this] {
       const Line line = Line::parse(text_);
       const std::uint64_t kind = number_field(line, "kind");
-      if (kind > std::numeric_limits<std::uint16_t>::max()) throw std::invalid_argument("there is no such kind");
+      if (kind > std::numeric_limits<std::uint16_t>::max()) throw std::invalid_argument("the kind does not exist");
       return EventRecord{.event_id = number_field(line, "event"),
                          .kind = static_cast<std::uint16_t>(kind),
                          .turn = number_field(line, "turn"),
@@ -332,11 +331,11 @@ void InstanceFileReader::read_end() {
   checked([this] {
     const std::uint64_t expected = number_field(Line::parse(text_), "instances");
     if (expected != instances_) {
-      throw std::invalid_argument("there should be " + std::to_string(expected) + " instances, but there are " +
+      throw std::invalid_argument("the file should contain " + std::to_string(expected) + " instances, but contains " +
                                   std::to_string(instances_));
     }
   });
-  if (next_line()) refuse("there is something behind the last line");
+  if (next_line()) refuse("unexpected data after the last line");
   at_end_ = true;
 }
 

@@ -8,18 +8,19 @@
 namespace perdure::cli {
 
 void add_selection_options(CLI::App& command, Selection& selection) {
-  command.add_option("instances", selection.ids, "Their ids; or use the filters");
-  command.add_flag("--all", selection.all, "Every instance");
+  command.add_option("instances", selection.ids, "Ids of the instances (default: select by filters)");
+  command.add_flag("--all", selection.all, "Select every instance");
   add_filter_options(command, selection.filters);
 }
 
 void check_selection(const Selection& selection, const std::string& command) {
   const bool filtered = selection.all || !selection.filters.empty();
   if (selection.is_named() && filtered) {
-    throw std::invalid_argument(command + ": give ids or filters, not both");
+    throw std::invalid_argument(command + ": ids cannot be combined with filters; pass one of them");
   }
   if (!selection.is_named() && !filtered) {
-    throw std::invalid_argument(command + ": which instances? Give ids, filters like --status completed, or --all");
+    throw std::invalid_argument(command +
+                                ": no instances selected; pass ids, filters like --status completed, or --all");
   }
 }
 

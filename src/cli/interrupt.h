@@ -34,7 +34,7 @@ class Interrupt {
 
   [[nodiscard]] const std::atomic<bool>& requested() const noexcept { return noted; }
   void throw_if_requested() const {
-    if (noted) throw std::runtime_error("interrupted: nothing is reported, and what the run had made is removed");
+    if (noted) throw std::runtime_error("interrupted; the run was discarded and its files were removed");
   }
 
  private:

@@ -71,7 +71,7 @@ struct Outcome {
 };
 
 void print_table(std::ostream& out, const SeedRange& seeds, const std::vector<Outcome>& outcomes) {
-  out << "\n| planted fault | what it does | seeds | what the simulator said |\n|---|---|---|---|\n";
+  out << "\n| planted fault | effect | seeds | finding of the simulator |\n|---|---|---|---|\n";
   for (const auto& [fault, found] : outcomes) {
     out << "| `" << fault.name << "` | " << fault.what << " | ";
     if (found) {
@@ -101,7 +101,7 @@ const PlantedFaultInfo& fault_named(const std::string& name) {
   if (found != all.end()) return *found;
   std::string names;
   for (const PlantedFaultInfo& fault : all) names += (names.empty() ? "" : ", ") + std::string(fault.name);
-  throw std::invalid_argument("no planted fault is called '" + name + "'; there are " + names);
+  throw std::invalid_argument("there is no planted fault '" + name + "'; there are " + names);
 }
 
 std::vector<PlantedFaultInfo> wanted_faults(const std::string& only) {

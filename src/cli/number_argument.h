@@ -17,7 +17,7 @@ namespace perdure::cli {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool is_number = error == std::errc() && end == text.data() + text.size();
     if (is_number && value >= least) return std::string();
-    return "'" + text + "' is not a whole number from " + std::to_string(least) + " on";
+    return "'" + text + "' is not a whole number of at least " + std::to_string(least);
   };
   return CLI::Validator(check, "NUMBER");
 }

@@ -26,13 +26,13 @@ OrchestrationStatus wait_until_ended(const Client& client, const std::string& in
     if (error.kind() != ClientErrorKind::kTimeout) throw;
     const OrchestrationStatus status = client.get_orchestration_status(instance);
     if (status.state == OrchestrationState::kNotFound) {
-      throw CommandError(kTimedOut, "there was no instance '" + instance + "' within " + duration_text(timeout) +
+      throw CommandError(kTimedOut, "instance '" + instance + "' was not started within " + duration_text(timeout) +
                                         "; check the id, or start it");
     }
     if (status.state == OrchestrationState::kPending) {
-      throw CommandError(kTimedOut, "no worker has begun instance '" + instance + "' within " + duration_text(timeout) +
-                                        "; does one run that has the code of '" + status.name +
-                                        "'? 'perdure stuck' tells");
+      throw CommandError(kTimedOut, "instance '" + instance + "' was not run by any node within " +
+                                        duration_text(timeout) + "; check that a node with the code of '" +
+                                        status.name + "' is running, for example with 'perdure stuck'");
     }
     throw;
   }

@@ -115,8 +115,7 @@ OutputFile::Target OutputFile::open_target(const std::string& option, const std:
     }
     std::error_code ignored;
     throw CommandError(kUsage, option + ": '" + path + "' is a symbolic link to '" +
-                                   std::filesystem::read_symlink(path, ignored).string() +
-                                   "'; name the file that is meant");
+                                   std::filesystem::read_symlink(path, ignored).string() + "'; name the target file");
   }
   if (exists && !S_ISREG(there.st_mode)) {
     target.descriptor = open_directly(option, path);
@@ -130,7 +129,7 @@ OutputFile::Target OutputFile::open_target(const std::string& option, const std:
   target.descriptor = ::mkostemp(target.temporary.data(), O_CLOEXEC);
   if (target.descriptor < 0) {
     throw CommandError(kUsage, option + ": cannot write the file '" + path +
-                                   "': no file can be made in its directory (" + error_text(errno) + ")");
+                                   "': cannot create a file in its directory (" + error_text(errno) + ")");
   }
   return target;
 }
@@ -149,9 +148,9 @@ void OutputFile::give_rights() const {
   if (::fstat(file, &made) != 0) fail("could not be written", errno);
   if (target_.replaces && made.st_uid != target_.owner) (void)::fchown(file, target_.owner, target_.group);  // as root
   if (target_.replaces && made.st_gid != target_.group && ::fchown(file, static_cast<uid_t>(-1), target_.group) != 0) {
-    fail("cannot be replaced by one of the same group; remove it, or write another file", errno);
+    fail("cannot be replaced with the same group; remove it, or write another file", errno);
   }
-  if (::fchmod(file, target_.mode) != 0) fail("cannot be replaced by one of the same mode", errno);
+  if (::fchmod(file, target_.mode) != 0) fail("cannot be replaced with the same mode", errno);
 }
 
 void OutputFile::sync_directory() const {
@@ -159,11 +158,11 @@ void OutputFile::sync_directory() const {
   if (directory < 0) return;  // one that may be written and not read cannot be synced
   const int error = ::fsync(directory) == 0 || errno == EINVAL ? 0 : errno;
   ::close(directory);
-  if (error != 0) fail("is written, but its directory could not be synced", error);
+  if (error != 0) fail("was written, but its directory could not be synced", error);
 }
 
 void OutputFile::check_written() const {
-  if (!stream_) fail("could not be written to its end; is the disk full?", buffer_.error());
+  if (!stream_) fail("could not be written completely; is the disk full?", buffer_.error());
 }
 
 void OutputFile::finish() {

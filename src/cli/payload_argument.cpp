@@ -34,8 +34,8 @@ std::string all_of_stream(std::istream& stream, const PayloadArgument& argument,
 std::string given_bytes(const PayloadArgument& argument, const Context& context) {
   const std::string& text = *argument.text;
   if (text == "-") {
-    if (context.in == nullptr) throw std::invalid_argument(argument.option + ": there is no standard input to read");
-    return all_of_stream(*context.in, argument, "the standard input");
+    if (context.in == nullptr) throw std::invalid_argument(argument.option + ": standard input is not available");
+    return all_of_stream(*context.in, argument, "standard input");
   }
   if (!text.starts_with('@')) return text;
   const std::string path = text.substr(1);
@@ -57,22 +57,21 @@ std::string without_outer_space(const std::string& text) {
 void add_payload_options(CLI::App& command, PayloadArgument& argument, const std::string& option,
                          const std::string& description) {
   argument.option = option;
-  command.add_option(option, argument.text, description + ": JSON, @FILE, or - for the standard input");
-  command.add_flag("--raw", argument.raw, "Send the bytes as they are, JSON or not");
+  command.add_option(option, argument.text, description + ": JSON, @FILE, or - for standard input");
+  command.add_flag("--raw", argument.raw, "Send the bytes unchanged, without checking for JSON");
 }
 
 Payload payload_of(const PayloadArgument& argument, const Context& context) {
   if (!argument.text) {
-    if (argument.raw) throw std::invalid_argument("--raw says how " + argument.option + " is meant, which is missing");
+    if (argument.raw) throw std::invalid_argument("--raw requires " + argument.option);
     return std::nullopt;
   }
   std::string bytes = given_bytes(argument, context);
   if (argument.raw) return bytes;
   bytes = without_outer_space(bytes);
   if (!nlohmann::json::accept(bytes)) {
-    throw std::invalid_argument(argument.option +
-                                " is not JSON; write a text with its quotes, like '\"hello\"', or add "
-                                "--raw to send the bytes as they are");
+    throw std::invalid_argument(
+        argument.option + " is not JSON; quote a string, like '\"hello\"', or pass --raw to send the bytes unchanged");
   }
   return bytes;
 }

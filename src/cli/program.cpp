@@ -124,7 +124,7 @@ int parse_and_run(const std::vector<std::string>& arguments, Context& context) {
   }
   // A list that was cut off must not look like a whole one.
   if (!context.out.flush() && context.exit_code == kSuccess) {
-    return fail(context, kNegative, "the standard output cannot be written; what it got is not complete");
+    return fail(context, kNegative, "standard output cannot be written; the output is incomplete");
   }
   return context.exit_code;
 }

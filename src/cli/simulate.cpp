@@ -67,7 +67,7 @@ void print(std::ostream& out, const Failure& failure) {
   for (const std::string& problem : failure.report.problems) out << "  " << problem << '\n';
   const auto& lines = failure.report.log;
   const std::size_t first = lines.size() > kLastLines ? lines.size() - kLastLines : 0;
-  if (first > 0) out << "  ... " << first << " lines before; all of them with --log\n";
+  if (first > 0) out << "  ... " << first << " earlier lines; pass --log for all\n";
   for (std::size_t line = first; line < lines.size(); ++line) out << "  " << lines[line] << '\n';
 }
 

@@ -34,18 +34,19 @@ void check_sqlite_file(const std::string& path, bool create) {
   const std::filesystem::file_status found = std::filesystem::status(path, error);
   if (found.type() == std::filesystem::file_type::not_found) {
     if (create) return;
-    refuse_file("there is no store at " + path +
-                "; a program that opens it makes it, and so do start and import with --create");
+    refuse_file("there is no store at '" + path +
+                "'; pass --create to start or import, or run a program that creates it");
   }
   if (error)
-    refuse_file("the store " + path + " cannot be reached: " + error.message() + "; check the rights on its path");
+    refuse_file("the store '" + path + "' cannot be reached: " + error.message() +
+                "; check the permissions on its path");
   if (!std::filesystem::is_regular_file(found)) {
-    refuse_file(path + (std::filesystem::is_directory(found) ? " is a directory" : " is not a regular file") +
+    refuse_file("'" + path + (std::filesystem::is_directory(found) ? "' is a directory" : "' is not a regular file") +
                 "; name the file of a store");
   }
   if (!create && std::filesystem::file_size(path, error) == 0 && !error) {
-    refuse_file("the file " + path +
-                " is empty, and not a store; name another file, or add --create to start or import");
+    refuse_file("the file '" + path +
+                "' is empty and not a store; name another file, or pass --create to start or import");
   }
 }
 
@@ -66,7 +67,7 @@ std::shared_ptr<Provider> open_postgres([[maybe_unused]] const StoreArgument& st
   postgres.metrics = options.metrics;
   return PostgresProvider::connect(store.place, postgres);
 #else
-  throw std::invalid_argument("this program was built without PostgreSQL: build it with PERDURE_BUILD_POSTGRES=ON");
+  throw std::invalid_argument("this program was built without PostgreSQL; build it with PERDURE_BUILD_POSTGRES=ON");
 #endif
 }
 
@@ -75,11 +76,11 @@ std::shared_ptr<Provider> open_postgres([[maybe_unused]] const StoreArgument& st
 StoreArgument parse_store(std::string_view text) {
   if (text.empty()) {
     throw std::invalid_argument(
-        "which store? Write --store sqlite:PATH or --store postgres://..., or set PERDURE_STORE to it");
+        "no store given; pass --store sqlite:PATH or --store postgres://..., or set PERDURE_STORE");
   }
   if (text.starts_with(kSqlitePrefix)) {
     text.remove_prefix(kSqlitePrefix.size());
-    if (text.empty()) throw std::invalid_argument("the store 'sqlite:' has no path: write sqlite:PATH");
+    if (text.empty()) throw std::invalid_argument("the store 'sqlite:' has no path; write sqlite:PATH");
     // Not repeated: it may hold a password.
     if (looks_like_a_server(text)) {
       throw std::invalid_argument(

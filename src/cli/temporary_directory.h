@@ -13,8 +13,8 @@ namespace perdure::cli {
   std::error_code error;
   std::filesystem::path path = std::filesystem::temp_directory_path(error);
   if (error) {
-    throw CommandError(kUsage, "the directory for temporary files cannot be used: " + error.message() +
-                                   "; set TMPDIR to one that exists");
+    throw CommandError(
+        kUsage, "the temporary directory cannot be used: " + error.message() + "; set TMPDIR to one that exists");
   }
   return path;
 }

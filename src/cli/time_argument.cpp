@@ -140,7 +140,7 @@ std::optional<Timestamp> scan_date(std::string_view text) {
 }
 
 [[noreturn]] void refuse_time_argument(std::string_view option, std::string_view text, const char* instead) {
-  throw std::invalid_argument(std::string(option) + ": '" + std::string(text) + "' is no " + instead);
+  throw std::invalid_argument(std::string(option) + ": '" + std::string(text) + "' is not a " + instead);
 }
 
 }  // namespace

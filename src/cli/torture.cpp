@@ -33,7 +33,7 @@ constexpr std::size_t kShownProblems = 20;
 class BooksFolder {
  public:
   BooksFolder() : path_((temporary_directory() / "perdure-torture-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("a temporary folder cannot be made: " + path_);
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot create a temporary directory: " + path_);
   }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   void remove() const {
@@ -120,10 +120,10 @@ void print(const Context& context, const TortureResult& result) {
       << counts.ledger_entries << " ledger entries, " << counts.repetitions << " repetitions, "
       << duration_text(Milliseconds(static_cast<Milliseconds::rep>(seconds * 1'000))) << "; seed " << result.seed
       << '\n';
-  if (!result.kept_store.empty()) out << "the store is kept: " << result.kept_store << '\n';
-  if (!result.kept_folder.empty()) out << "the ledger and the logs are kept: " << result.kept_folder << '\n';
+  if (!result.kept_store.empty()) out << "store: " << result.kept_store << '\n';
+  if (!result.kept_folder.empty()) out << "ledger and logs: " << result.kept_folder << '\n';
   if (interrupted_by_user) {
-    out << painted(context, Colour::kWarning, "interrupted: nothing was checked") << '\n';
+    out << painted(context, Colour::kWarning, "interrupted; nothing was checked") << '\n';
   } else if (problems.empty()) {
     out << painted(context, Colour::kGood, "clean: nothing lost, nothing repeated without a kill") << '\n';
   } else {

@@ -27,8 +27,8 @@ void require_empty(Provider& store, const std::string& place, const char* way_ou
   const SystemMetrics metrics = store.admin()->system_metrics().value();
   const QueueDepths depths = store.admin()->queue_depths().value();
   if (metrics.instances == 0 && depths.messages + depths.delayed_messages == 0) return;
-  throw std::invalid_argument("the store " + place + " is in use, with " + std::to_string(metrics.instances) +
-                              " instances: torture needs one of its own. " + way_out);
+  throw std::invalid_argument("the store '" + place + "' is in use, with " + std::to_string(metrics.instances) +
+                              " instances; " + way_out);
 }
 
 void remove_sqlite_file(const std::string& path) {
@@ -59,14 +59,14 @@ void drop_schema(const std::string& url, const std::string& schema) {
 
 TortureStore::TortureStore(StoreArgument argument, bool schema_given, SqliteSynchronous synchronous)
     : argument_(std::move(argument)) {
-  const char* way_out = "Name a file that does not exist; torture makes it.";
+  const char* way_out = "name a file that does not exist";
   if (argument_.kind == StoreKind::kSqlite) {
     if (argument_.place == ":memory:") {
-      throw std::invalid_argument("processes cannot share a store in memory: name a file, as sqlite:PATH");
+      throw std::invalid_argument("processes cannot share a store in memory; name a file, as sqlite:PATH");
     }
     made_ = !std::filesystem::exists(argument_.place);
   } else {
-    way_out = "Leave --schema out, and torture makes a fresh one.";
+    way_out = "omit --schema to use a new one";
     made_ = !schema_given;
     if (made_) argument_.schema = fresh_schema();
   }

@@ -32,7 +32,7 @@ std::vector<testing::ValidationTest> chosen_tests(const std::string& prefix) {
   if (!tests.empty()) return tests;
   std::string known;
   for (const std::string& group : groups) known += (known.empty() ? "" : ", ") + group;
-  throw CommandError(kUsage, "no test begins with '" + prefix + "'; the groups are " + known);
+  throw CommandError(kUsage, "no test begins with '" + prefix + "'; use one of the groups " + known);
 }
 
 nlohmann::json validation_json(const std::string& store, const std::vector<std::string>& names,

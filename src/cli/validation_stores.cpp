@@ -33,7 +33,7 @@ class SqliteValidationFactory final : public testing::ClockFactory {
     std::error_code error;
     if (folder_.empty()) return;
     std::filesystem::remove_all(folder_, error);
-    if (error) err_ << "perdure: the folder " << folder_ << " could not be removed: " << error.message() << '\n';
+    if (error) err_ << "perdure: the directory " << folder_ << " could not be removed: " << error.message() << '\n';
   }
 
   std::shared_ptr<Provider> create() override {
@@ -56,7 +56,7 @@ class SqliteValidationStores final : public ValidationStores {
     const std::filesystem::path beside = std::filesystem::absolute(path).parent_path();
     std::string folder = (beside / "perdure-validate-XXXXXX").string();
     if (::mkdtemp(folder.data()) == nullptr) {
-      throw CommandError(kStoreFailed, "cannot make a folder beside " + path + ": " +
+      throw CommandError(kStoreFailed, "cannot create a directory next to " + path + ": " +
                                            std::error_code(errno, std::generic_category()).message());
     }
     folder_ = folder;
@@ -65,7 +65,7 @@ class SqliteValidationStores final : public ValidationStores {
     if (in_memory_) return;
     std::error_code error;
     std::filesystem::remove_all(folder_, error);
-    if (error) err_ << "perdure: the folder " << folder_ << " could not be removed: " << error.message() << '\n';
+    if (error) err_ << "perdure: the directory " << folder_ << " could not be removed: " << error.message() << '\n';
   }
 
   std::unique_ptr<testing::ProviderFactory> make_factory() override {
@@ -102,7 +102,7 @@ class ValidationSchema {
   ValidationSchema(std::string url, std::string name, std::ostream& err)
       : url_(std::move(url)), name_(std::move(name)), err_(err), session_(session_options()) {
     if (!session_.run(kSchemaExists, postgres::Parameters(name_)).empty()) {
-      throw CommandError(kConflict, "there is a schema " + name_ + " already; drop it, or try again");
+      throw CommandError(kConflict, "the schema '" + name_ + "' already exists; drop it, or try again");
     }
     made_ = true;  // the next line may fail behind the creation
     try {
@@ -158,7 +158,7 @@ class ValidationSchema {
     try {
       session_.execute("DROP SCHEMA IF EXISTS " + name_ + " CASCADE");
     } catch (const std::exception& error) {
-      err_ << "perdure: the schema " << name_ << " could not be dropped, do it by hand: " << error.what() << '\n';
+      err_ << "perdure: the schema " << name_ << " could not be dropped; drop it manually: " << error.what() << '\n';
     }
   }
 
@@ -256,7 +256,7 @@ std::unique_ptr<ValidationStores> make_validation_stores(const StoreArgument& st
 #ifdef PERDURE_CLI_POSTGRES
   return std::make_unique<PostgresValidationStores>(store.place, err);
 #else
-  throw std::invalid_argument("this program was built without PostgreSQL: build it with PERDURE_BUILD_POSTGRES=ON");
+  throw std::invalid_argument("this program was built without PostgreSQL; build it with PERDURE_BUILD_POSTGRES=ON");
 #endif
 }
 

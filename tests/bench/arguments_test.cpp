@@ -29,11 +29,11 @@ TEST(BenchArguments, AnUnknownWorkloadIsToldWhichThereAre) {
 }
 
 TEST(BenchArguments, WhatIsOutOfRangeIsToldTheRange) {
-  expect_refused({"payload", "--bytes", "16777215"}, "--bytes 16777215: it must be from 0 to 16777214");
+  expect_refused({"payload", "--bytes", "16777215"}, "--bytes 16777215: must be from 0 to 16777214");
   expect_refused({"payload", "--bytes", "16000000", "--in-flight", "100"}, "more than 1 GiB");
-  expect_refused({"seq", "--steps", "0"}, "--steps 0: it must be from 1");
+  expect_refused({"seq", "--steps", "0"}, "--steps 0: must be from 1");
   expect_refused({"seq", "--in-flight", "0"}, "--in-flight");
-  expect_refused({"seq", "--in-flight", "5000"}, "--in-flight 5000: it must be from 1 to 2000");
+  expect_refused({"seq", "--in-flight", "5000"}, "--in-flight 5000: must be from 1 to 2000");
   expect_refused({"seq", "--seconds", "0"}, "--seconds must be more than 0");
   expect_refused({"seq", "--seconds", "nan"}, "--seconds");
   expect_refused({"fan", "--width", "0"}, "--width 0");
@@ -46,7 +46,8 @@ TEST(BenchArguments, AFileThatIsThereIsRefusedAndLeftAsItIs) {
   const StoreFolder folder;
   const auto file = folder.path() / "store.db";
   std::ofstream(file) << "precious";
-  expect_refused({"noop", "--store", folder.store(), "--seconds", "0.1"}, "already: a bench makes its own file");
+  expect_refused({"noop", "--store", folder.store(), "--seconds", "0.1"},
+                 "already exists; name a file that does not exist");
   std::string text;
   std::ifstream(file) >> text;
   EXPECT_EQ(text, "precious");

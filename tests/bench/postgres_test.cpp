@@ -33,7 +33,7 @@ TEST(BenchOnPostgres, RunsInASchemaOfItsOwnThatIsGoneAfterwards) {
       (url.find('?') == std::string::npos ? "?" : "&") + std::string("options=-csynchronous_commit%3Doff");
   const Outcome refused = run_bench({"noop", "--store", url + options, "--seconds", "0.1"});
   EXPECT_EQ(refused.exit_code, cli::kUsage);
-  EXPECT_THAT(refused.err, ::testing::HasSubstr("synchronous_commit is off: change them, or --sync"));
+  EXPECT_THAT(refused.err, ::testing::HasSubstr("synchronous_commit to off; change them, or --sync"));
   EXPECT_EQ(schemas_of_benches(), "0");
 }
 

@@ -47,7 +47,7 @@ TEST(StartCommand, TellsWhatItDid) {
   EXPECT_EQ(first.out, "started a (Echo)\n");
   const ProgramRun again = store.run({"start", "a", "Echo"});
   EXPECT_EQ(again.exit_code, cli::kSuccess);
-  EXPECT_EQ(again.out, "a exists already; nothing was started\n");
+  EXPECT_EQ(again.out, "a already exists; nothing was started\n");
   const ProgramRun json = store.run({"start", "b", "Echo", "--json"});
   EXPECT_EQ(json.json(), (nlohmann::json{{"instance", "b"}, {"name", "Echo"}, {"outcome", "started"}}));
   EXPECT_EQ(store.run({"start", "b", "Echo", "--json"}).json().at("outcome"), "ignored");
@@ -58,7 +58,7 @@ TEST(StartCommand, OneThatExistsMayBeAnErrorOrBeReplaced) {
   fill_with_samples(store.provider());
   const ProgramRun refused = store.run({"start", "order-1", "Order", "--if-exists", "fail"});
   EXPECT_EQ(refused.exit_code, cli::kConflict);
-  EXPECT_THAT(refused.err, HasSubstr("'order-1' exists already"));
+  EXPECT_THAT(refused.err, HasSubstr("'order-1' already exists"));
   EXPECT_EQ(store.run({"start", "order-1", "Order", "--if-exists", "replace"}).out, "replaced order-1 (Order)\n");
   EXPECT_EQ(store.run({"start", "waiting", "Order", "--if-exists", "replace"}).exit_code, cli::kConflict);
   EXPECT_EQ(store.run({"start", "x", "Order", "--if-exists", "perhaps"}).exit_code, cli::kUsage);
@@ -101,12 +101,12 @@ TEST(StartCommand, InputThatIsNoJsonIsRefused) {
   const SqliteFile store;
   const ProgramRun text = store.run({"start", "a", "Echo", "--input", "hello"});
   EXPECT_EQ(text.exit_code, cli::kUsage);
-  EXPECT_THAT(text.err, HasSubstr("--input is not JSON; write a text with its quotes"));
+  EXPECT_THAT(text.err, HasSubstr("--input is not JSON; quote a string"));
   EXPECT_EQ(store.run({"start", "a", "Echo", "--input", ""}).exit_code, cli::kUsage);
   EXPECT_THAT(store.run({"start", "a", "Echo", "--input", "@/there/is/none"}).err,
               HasSubstr("cannot read the file '/there/is/none'"));
-  EXPECT_THAT(store.run({"start", "a", "Echo", "--input", "-"}).err, HasSubstr("no standard input"));
-  EXPECT_THAT(store.run({"start", "a", "Echo", "--raw"}).err, HasSubstr("--raw says how --input is meant"));
+  EXPECT_THAT(store.run({"start", "a", "Echo", "--input", "-"}).err, HasSubstr("standard input is not available"));
+  EXPECT_THAT(store.run({"start", "a", "Echo", "--raw"}).err, HasSubstr("--raw requires --input"));
   EXPECT_EQ(store.run({"start", "a", "Echo", "--version", "1.x"}).exit_code, cli::kUsage);
   EXPECT_EQ(store.run({"start", "", "Echo"}).exit_code, cli::kUsage) << "an empty id";
   EXPECT_EQ(store.run({"start", "a"}).exit_code, cli::kUsage) << "no orchestration";
@@ -162,10 +162,10 @@ TEST(WaitCommand, WhatDoesNotComeInTimeIsSaidWithTheReason) {
   EXPECT_THAT(running.err, HasSubstr("'waiting' did not end within 1 ms"));
   const ProgramRun pending = run_on_samples({"wait", "foreign", "--timeout", "1ms"});
   EXPECT_EQ(pending.exit_code, cli::kTimedOut);
-  EXPECT_THAT(pending.err, HasSubstr("no worker has begun instance 'foreign'"));
+  EXPECT_THAT(pending.err, HasSubstr("instance 'foreign' was not run by any node"));
   const ProgramRun missing = run_on_samples({"wait", "nobody", "--timeout", "1ms", "--json"});
   EXPECT_EQ(missing.exit_code, cli::kTimedOut);
-  EXPECT_THAT(missing.err, HasSubstr("there was no instance 'nobody'"));
+  EXPECT_THAT(missing.err, HasSubstr("instance 'nobody' was not started"));
   EXPECT_EQ(nlohmann::json::parse(missing.err).at("exit_code"), cli::kTimedOut);
   EXPECT_EQ(run_on_samples({"wait", "waiting", "--timeout", "soon"}).exit_code, cli::kUsage);
 }
@@ -205,7 +205,7 @@ TEST(MessageCommands, ReachTheirInstances) {
   const ProgramRun cancelled = store.run({"cancel", "cancelled", "--reason", "too late", "--json"});
   EXPECT_EQ(cancelled.json(),
             (nlohmann::json{{"instance", "cancelled"}, {"requested", "cancel"}, {"reason", "too late"}}));
-  EXPECT_THAT(store.run({"terminate", "terminated"}).out, HasSubstr("asked to terminate terminated"));
+  EXPECT_THAT(store.run({"terminate", "terminated"}).out, HasSubstr("sent the request to terminate terminated"));
   EXPECT_EQ(client.wait_for_orchestration("raised", kPatience).output, "\"approved\"");
   EXPECT_EQ(client.wait_for_orchestration("box", kPatience).output, "\"hello\"");
   const OrchestrationStatus ended = client.wait_for_orchestration("cancelled", kPatience);
@@ -237,7 +237,7 @@ TEST(MessageCommands, NobodyGetsAMessageWhenHeHasEnded) {
   for (const auto& command : commands) {
     const ProgramRun refused = run_on_samples(command);
     EXPECT_EQ(refused.exit_code, cli::kConflict) << command.front();
-    EXPECT_THAT(refused.err, HasSubstr("'order-1' has ended already (Completed)"));
+    EXPECT_THAT(refused.err, HasSubstr("'order-1' has already ended (Completed)"));
   }
   EXPECT_EQ(run_on_samples({"raise", "waiting", "event", "--data", "{"}).exit_code, cli::kUsage);
 }

@@ -68,13 +68,14 @@ TEST_F(DeleteCommand, RunningAndPendingOnesOnlyByForce) {
 TEST_F(DeleteCommand, ManyAreDeletedOnlyOnPurpose) {
   const ProgramRun refused = run({"delete", "--status", "completed"});
   EXPECT_EQ(refused.exit_code, cli::kUsage);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("this would delete 3 instances"), HasSubstr("add --yes to do it"),
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("this would delete 3 instances"), HasSubstr("pass --yes to confirm"),
                                  HasSubstr("--dry-run")));
   EXPECT_EQ(instances().size(), 10U);
   EXPECT_EQ(run({"delete"}).exit_code, cli::kUsage);
   EXPECT_EQ(run({"delete", "order-1", "--all"}).exit_code, cli::kUsage);
-  EXPECT_THAT(run({"delete", "--all", "--force", "--yes"}).err, HasSubstr("filters never delete what runs"));
-  EXPECT_THAT(run({"delete", "order-1", "order-2", "--limit", "1"}).err, HasSubstr("--limit is for filters"));
+  EXPECT_THAT(run({"delete", "--all", "--force", "--yes"}).err, HasSubstr("filters never delete running instances"));
+  EXPECT_THAT(run({"delete", "order-1", "order-2", "--limit", "1"}).err,
+              HasSubstr("--limit cannot be combined with instance ids"));
   EXPECT_EQ(instances().size(), 10U);
 }
 
@@ -82,7 +83,7 @@ TEST_F(DeleteCommand, ADryRunShowsThem) {
   const ProgramRun shown = run({"delete", "--status", "completed,failed", "--dry-run"});
   EXPECT_EQ(shown.exit_code, cli::kSuccess);
   EXPECT_EQ(shown.out, "order-1\norder-2\nrounds\nfamily\n") << "oldest first, and no children";
-  EXPECT_THAT(shown.err, HasSubstr("would delete 4 instances, with all of their children"));
+  EXPECT_THAT(shown.err, HasSubstr("would delete 4 instances, with all their children"));
   const nlohmann::json json = run({"delete", "--all", "--limit", "2", "--dry-run", "--json"}).json();
   EXPECT_EQ(json, (nlohmann::json{{"dry_run", true}, {"roots", {"order-1", "order-2"}}}));
   EXPECT_EQ(run({"delete", "order-1", "--dry-run"}).out, "order-1\n");
@@ -104,7 +105,7 @@ TEST_F(DeleteCommand, FiltersDeleteWhatHasEnded) {
 TEST_F(DeleteCommand, WhoeverSitsThereIsAsked) {
   const ProgramRun no = run_answered({"delete", "--name", "Order"}, "n\n");
   EXPECT_EQ(no.exit_code, cli::kNegative);
-  EXPECT_THAT(no.err, HasSubstr("This will delete 2 instances, with all of their children. Go on? [y/N] "));
+  EXPECT_THAT(no.err, HasSubstr("This will delete 2 instances, with all their children. Continue? [y/N] "));
   EXPECT_THAT(no.err, HasSubstr("nothing was deleted"));
   EXPECT_EQ(run_answered({"delete", "--name", "Order"}, "").exit_code, cli::kNegative) << "no answer is a no";
   EXPECT_EQ(instances().size(), 10U);
@@ -137,7 +138,7 @@ TEST_F(PruneCommand, OnlyOldOnes) {
 TEST_F(PruneCommand, ManyOnlyOnPurpose) {
   const ProgramRun refused = run({"prune", "--all"});
   EXPECT_EQ(refused.exit_code, cli::kUsage);
-  EXPECT_THAT(refused.err, HasSubstr("this would remove 2 past executions of 1 instance for ever"));
+  EXPECT_THAT(refused.err, HasSubstr("this would remove 2 past executions of 1 instance permanently"));
   EXPECT_EQ(run_answered({"prune", "--all"}, "no\n").exit_code, cli::kNegative);
   EXPECT_EQ(executions("rounds"), 3U);
   EXPECT_EQ(run({"prune", "--all", "--yes"}).exit_code, cli::kSuccess);

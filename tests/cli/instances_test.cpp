@@ -49,13 +49,13 @@ TEST(EveryLook, NeedsAStore) {
     SCOPED_TRACE(arguments.front());
     const ProgramRun none = run_perdure(arguments);
     EXPECT_EQ(none.exit_code, 2);
-    EXPECT_THAT(none.err, HasSubstr("which store? Write --store sqlite:PATH"));
+    EXPECT_THAT(none.err, HasSubstr("no store given; pass --store sqlite:PATH"));
 
     auto missing = arguments;
     missing.insert(missing.end(), {"--store", "sqlite:no/such/store.db"});
     const ProgramRun gone = run_perdure(missing);
     EXPECT_EQ(gone.exit_code, 5);
-    EXPECT_THAT(gone.err, HasSubstr("there is no store at no/such/store.db"));
+    EXPECT_THAT(gone.err, HasSubstr("there is no store at 'no/such/store.db'"));
     EXPECT_THAT(gone.out, IsEmpty());
 
     missing.emplace_back("--json");
@@ -214,7 +214,7 @@ TEST(List, Pages) {
 
   const ProgramRun text = sample_store().run({"list", "--limit", "4"});
   EXPECT_EQ(lines(text.out).size(), 5U);
-  EXPECT_THAT(text.err, HasSubstr("there are more: --cursor '"));
+  EXPECT_THAT(text.err, HasSubstr("more instances match; use --cursor '"));
   EXPECT_EQ(lines(sample_store().run({"list", "--limit", "3", "--all"}).out).size(), 11U);
 }
 

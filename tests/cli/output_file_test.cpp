@@ -82,7 +82,7 @@ TEST_F(OutputFileTest, ALinkIsRefusedWithItsDestination) {
     if (!dangling) std::ofstream(target) << "old";
     const ProgramRun refused = export_to(link);
     EXPECT_EQ(refused.exit_code, cli::kUsage);
-    EXPECT_THAT(refused.err, HasSubstr("'" + link + "' is a symbolic link to '" + target + "'; name the file"));
+    EXPECT_THAT(refused.err, HasSubstr("'" + link + "' is a symbolic link to '" + target + "'; name the target file"));
     EXPECT_EQ(std::filesystem::exists(target), !dangling);
   }
   EXPECT_EQ(file_text(target), "old");
@@ -132,7 +132,7 @@ TEST_F(OutputFileTest, StreamsAndDevicesAreWrittenDirectly) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
   const ProgramRun full = export_to("/dev/full");
   EXPECT_EQ(full.exit_code, cli::kNegative);
-  EXPECT_THAT(full.err, HasSubstr("'/dev/full' could not be written to its end; is the disk full? (No space left on"));
+  EXPECT_THAT(full.err, HasSubstr("'/dev/full' could not be written completely; is the disk full? (No space left on"));
 }
 
 TEST_F(OutputFileTest, JsonAndInstancesDoNotShareTheStandardOutput) {
@@ -145,7 +145,7 @@ TEST_F(OutputFileTest, JsonAndInstancesDoNotShareTheStandardOutput) {
 TEST_F(OutputFileTest, ADirectoryThatIsNotThereIsNamed) {
   const ProgramRun refused = export_to(folder_.file("no/file"));
   EXPECT_EQ(refused.exit_code, cli::kUsage);
-  EXPECT_THAT(refused.err, HasSubstr("no/file': no file can be made in its directory (No such file or directory)"));
+  EXPECT_THAT(refused.err, HasSubstr("no/file': cannot create a file in its directory (No such file or directory)"));
   for (const std::string& path : {folder_.path().string(), folder_.file("new/"), std::string()}) {
     EXPECT_EQ(export_to(path).exit_code, cli::kUsage) << path;
   }
@@ -161,7 +161,7 @@ TEST_F(OutputFileTest, AFailureLeavesNoTemporaryFile) {
                                      "ln -s /dev/null link; \\$PERDURE export -o file --store '" +
                                      sample_store().argument() + "'; echo exit \\$?; ls -A\"");
   EXPECT_EQ(full.out, "exit 1\nlink\n");
-  EXPECT_THAT(full.err, HasSubstr("the file 'file' could not be written to its end; is the disk full? (No space left"));
+  EXPECT_THAT(full.err, HasSubstr("the file 'file' could not be written completely; is the disk full? (No space left"));
 }
 
 }  // namespace

@@ -38,10 +38,12 @@ TEST(Program, NumbersAreNotNegative) {
     EXPECT_EQ(run.exit_code, cli::kUsage) << run.err;
     return run.err;
   };
-  EXPECT_THAT(refused({"wait", "order-1", "--status-change", "-1"}), HasSubstr("'-1' is not a whole number from 0 on"));
+  EXPECT_THAT(refused({"wait", "order-1", "--status-change", "-1"}),
+              HasSubstr("'-1' is not a whole number of at least 0"));
   EXPECT_THAT(refused({"prune", "--all", "--keep-last", "-1"}), HasSubstr("'-1' is not a whole number"));
-  EXPECT_THAT(refused({"history", "order-1", "--execution", "0"}), HasSubstr("'0' is not a whole number from 1 on"));
-  EXPECT_THAT(refused({"delete", "--all", "--limit", "many"}), HasSubstr("'many' is not a whole number from 1 on"));
+  EXPECT_THAT(refused({"history", "order-1", "--execution", "0"}),
+              HasSubstr("'0' is not a whole number of at least 1"));
+  EXPECT_THAT(refused({"delete", "--all", "--limit", "many"}), HasSubstr("'many' is not a whole number of at least 1"));
   EXPECT_THAT(run_perdure({"simulate", "--seeds", "18446744073709551615"}).err, HasSubstr("the largest is"));
 }
 
@@ -54,7 +56,7 @@ TEST(Program, AnOutputThatCannotBeWrittenIsNoSuccess) {
   std::ostringstream err;
   cli::Context context{.out = out, .err = err};
   EXPECT_EQ(cli::run_program({"list", "--ids", "--store", sample_store().argument()}, context), cli::kNegative);
-  EXPECT_THAT(err.str(), HasSubstr("the standard output cannot be written"));
+  EXPECT_THAT(err.str(), HasSubstr("standard output cannot be written"));
 }
 
 TEST(Program, APasswordIsNeverShown) {

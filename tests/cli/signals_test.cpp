@@ -65,7 +65,7 @@ TEST_F(Signals, ValidateRemovesItsFiles) {
                                  [&] { return !is_empty("stores"); });
     EXPECT_EQ(exit_code, cli::kNegative) << signal;
     EXPECT_TRUE(is_empty("stores")) << signal;
-    EXPECT_THAT(errors(), HasSubstr("interrupted: nothing is reported"));
+    EXPECT_THAT(errors(), HasSubstr("interrupted; the run was discarded"));
   }
 }
 

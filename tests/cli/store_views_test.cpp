@@ -53,7 +53,7 @@ TEST(Kv, OneValueAlone) {
 TEST(Kv, WhatIsMissing) {
   const ProgramRun key = sample_store().run({"kv", "order-1", "colour"});
   EXPECT_EQ(key.exit_code, 3);
-  EXPECT_THAT(key.err, HasSubstr("instance 'order-1' has no value of key 'colour'"));
+  EXPECT_THAT(key.err, HasSubstr("instance 'order-1' has no value for key 'colour'"));
   const ProgramRun none = sample_store().run({"kv", "family"});
   EXPECT_EQ(none.exit_code, 0) << "it is there and has none";
   EXPECT_THAT(none.out, IsEmpty());

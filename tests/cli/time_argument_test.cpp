@@ -65,7 +65,8 @@ TEST(TimeArgument, WhatIsNeitherIsRefusedAndNamed) {
       (void)time(text);
       ADD_FAILURE() << "'" << text << "' was taken for a time";
     } catch (const std::invalid_argument& error) {
-      EXPECT_THAT(error.what(), HasSubstr("--t: '" + std::string(text) + "' is no time; write 2026-05-01T09:30:00Z"));
+      EXPECT_THAT(error.what(),
+                  HasSubstr("--t: '" + std::string(text) + "' is not a time; write 2026-05-01T09:30:00Z"));
     }
   }
   EXPECT_THROW((void)cli::parse_duration("--t", "2026-05-01"), std::invalid_argument);

@@ -77,7 +77,7 @@ TEST_F(TransferFiles, AnInstanceThatIsThereTwiceIsRefusedBeforeAnythingIsWritten
   const SqliteFile target;
   const ProgramRun refused = run_with_input({"import", "-", "--store", target.argument()}, twice);
   EXPECT_EQ(refused.exit_code, cli::kUsage);
-  EXPECT_THAT(refused.err, HasSubstr("instance 'order-1' is in it twice"));
+  EXPECT_THAT(refused.err, HasSubstr("instance 'order-1' occurs twice"));
   EXPECT_EQ(target.run({"list", "--ids"}).out, "");
 }
 

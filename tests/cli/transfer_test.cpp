@@ -90,8 +90,8 @@ ProgramRun Transfer::exported_;
 
 TEST_F(Transfer, WhatHasEndedIsExportedAndTheRestIsCounted) {
   EXPECT_EQ(exported().exit_code, cli::kSuccess) << exported().err;
-  EXPECT_EQ(exported().out,
-            "exported 9 instances to " + file("all") + "; 1 were left out, because they or their children still run\n");
+  EXPECT_EQ(exported().out, "exported 9 instances to " + file("all") +
+                                "; 1 were skipped because they or their children are still running\n");
   EXPECT_THAT(content_of(file("all")), StartsWith("{\"format\":\"perdure instances\",\"version\":1}\n"));
   EXPECT_EQ(lines_of(content_of(file("all"))).back(), "{\"instances\":9}");
   const ProgramRun json = source().run({"export", "--name", "Order", "-o", file("orders"), "--json"});
@@ -123,7 +123,7 @@ TEST_F(Transfer, PostgresAndBack) {
   EXPECT_EQ(content_of(file("postgres")), content_of(file("all")));
   const ProgramRun again = with_store({"import", file("all")});
   EXPECT_EQ(again.exit_code, cli::kConflict);
-  EXPECT_THAT(again.err, HasSubstr("'order-1' exists already"));
+  EXPECT_THAT(again.err, HasSubstr("'order-1' already exists"));
   const SqliteFile back;
   ASSERT_EQ(back.run({"import", file("postgres")}).exit_code, cli::kSuccess);
   for (const std::string& id : ended_samples()) expect_same_instance(*source().provider(), *back.provider(), id);
@@ -144,7 +144,7 @@ TEST_F(Transfer, ThroughPipes) {
 TEST_F(Transfer, OnlyRootsThatHaveEndedCanBeNamed) {
   const ProgramRun running = source().run({"export", "waiting", "-o", file("none")});
   EXPECT_EQ(running.exit_code, cli::kConflict);
-  EXPECT_THAT(running.err, HasSubstr("'waiting' is still running, and one that ran in two stores"));
+  EXPECT_THAT(running.err, HasSubstr("'waiting' is still running and would repeat its work"));
   EXPECT_EQ(source().run({"export", "family-a", "-o", file("none")}).exit_code, cli::kConflict);
   EXPECT_EQ(source().run({"export", "order-1", "nobody", "-o", file("none")}).exit_code, cli::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(file("none")));
@@ -157,11 +157,11 @@ TEST_F(Transfer, NothingIsOverwritten) {
   Client(target.provider()).start_orchestration("order-2", "Order", 1);
   const ProgramRun refused = target.run({"import", file("all")});
   EXPECT_EQ(refused.exit_code, cli::kConflict);
-  EXPECT_THAT(refused.err, HasSubstr("'order-2' exists already, and an import overwrites nothing"));
+  EXPECT_THAT(refused.err, HasSubstr("'order-2' already exists, so nothing was imported"));
   EXPECT_THAT(Client(target.provider()).list_all_instances(), IsEmpty());
   const ProgramRun skipped = target.run({"import", file("all"), "--skip-existing"});
   EXPECT_EQ(skipped.exit_code, cli::kSuccess) << skipped.err;
-  EXPECT_EQ(skipped.out, "imported 8 instances; 1 were there already, and were skipped\n");
+  EXPECT_EQ(skipped.out, "imported 8 instances; 1 already existed and were skipped\n");
   EXPECT_EQ(target.run({"import", file("all"), "--skip-existing", "--json"}).json().at("skipped_roots"), 6);
 }
 
@@ -262,21 +262,21 @@ struct FileDamage {
 
 const std::vector<FileDamage>& file_damages() {
   static const std::vector<FileDamage> kDamages{
-      {"empty", [](std::vector<std::string>) { return std::string(); }, "line 1: the file ends here"},
+      {"empty", [](std::vector<std::string>) { return std::string(); }, "line 1: the file is truncated"},
       {"foreign", [](std::vector<std::string>) { return std::string("id,name\n1,2\n"); },
-       "line 1: this is not a file that 'perdure export' has written"},
+       "line 1: the file was not written by 'perdure export'"},
       {"newer",
        [](std::vector<std::string> lines) {
          lines[0] = R"({"format":"perdure instances","version":2})";
          return joined_lines(lines);
        },
        "line 1: the file has version 2 of its format"},
-      {"cut off",
+      {"truncated",
        [](std::vector<std::string> lines) {
          lines.pop_back();
          return joined_lines(lines);
        },
-       "the file ends here, before its last line"},
+       "the file is truncated"},
       {"a line is missing",
        [](std::vector<std::string> lines) {
          lines.erase(lines.begin() + 5);
@@ -288,7 +288,7 @@ const std::vector<FileDamage>& file_damages() {
          lines[1].replace(lines[1].find("\"name\":\"Order\""), 14, "\"name\":\"Odder\"");
          return joined_lines(lines);
        },
-       "the checksum is not that of the lines from 2 on: instance 'order-1' was changed"},
+       "the checksum does not match the lines from 2 on: instance 'order-1' was changed"},
       {"no JSON",
        [](std::vector<std::string> lines) {
          lines[2] = "{";
@@ -306,9 +306,9 @@ const std::vector<FileDamage>& file_damages() {
          lines.back() = R"({"instances":8})";
          return joined_lines(lines);
        },
-       "there should be 8 instances, but there are 9"},
+       "the file should contain 8 instances, but contains 9"},
       {"more behind it", [](std::vector<std::string> lines) { return joined_lines(lines) + "{}\n"; },
-       "there is something behind the last line"},
+       "unexpected data after the last line"},
   };
   return kDamages;
 }

@@ -86,7 +86,7 @@ TEST(ValidateCommand, WhatCannotBeRunIsSaid) {
   const ProgramRun unknown =
       run_perdure({"validate", "--store", "sqlite:" + folder.file("mine.db"), "--only", "nothing"});
   EXPECT_EQ(unknown.exit_code, cli::kUsage);
-  EXPECT_THAT(unknown.err, HasSubstr("no test begins with 'nothing'; the groups are "));
+  EXPECT_THAT(unknown.err, HasSubstr("no test begins with 'nothing'; use one of the groups "));
   EXPECT_EQ(run_perdure({"validate", "--store", "sqlite:" + folder.file("no/folder/mine.db")}).exit_code,
             cli::kStoreFailed);
   EXPECT_EQ(run_perdure({"validate", "--store", "postgres://nobody@localhost:1/none"}).exit_code, cli::kStoreFailed);

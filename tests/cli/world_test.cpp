@@ -54,14 +54,14 @@ TEST_F(World, AFullDeviceIsNoSuccess) {
   for (const char* command : {"version", "--version", "--help", "list --help", "--help-all", "completion zsh"}) {
     const ProcessRun run = run_script("\"$PERDURE\" " + std::string(command) + " >/dev/full");
     EXPECT_EQ(run.exit_code, cli::kNegative) << command;
-    EXPECT_THAT(run.err, HasSubstr("the standard output cannot be written")) << command;
+    EXPECT_THAT(run.err, HasSubstr("standard output cannot be written")) << command;
   }
 }
 
 TEST_F(World, AClosedOutputIsNoSuccess) {
   const ProcessRun closed = on_store("status first >&-");
   EXPECT_EQ(closed.exit_code, cli::kNegative);
-  EXPECT_THAT(closed.err, HasSubstr("the standard output cannot be written"));
+  EXPECT_THAT(closed.err, HasSubstr("standard output cannot be written"));
   EXPECT_EQ(on_store("status nosuch >&- 2>&-").exit_code, cli::kNotFound) << "the error counts, also unheard";
   EXPECT_EQ(on_store("status first 2>/dev/full").exit_code, 0) << "nothing is said there";
 }
@@ -84,7 +84,7 @@ TEST_F(World, AReaderThatHasGoneEndsTheCommand) {
   EXPECT_EQ(on_store("status first" + to_pipe).exit_code, 128 + SIGPIPE) << "as any filter";
   const ProcessRun ignored = on_store("status first" + to_pipe, "trap '' PIPE;");
   EXPECT_EQ(ignored.exit_code, cli::kNegative);
-  EXPECT_THAT(ignored.err, HasSubstr("the standard output cannot be written"));
+  EXPECT_THAT(ignored.err, HasSubstr("standard output cannot be written"));
   ::close(ends[1]);
 }
 
@@ -92,7 +92,7 @@ TEST_F(World, AnInputThatIsClosedIsSaid) {
   for (const char* command : {"start new Order --input -", "raise first event --data -", "import -"}) {
     const ProcessRun run = on_store(std::string(command) + " <&-");
     EXPECT_EQ(run.exit_code, cli::kUsage) << command;
-    EXPECT_THAT(run.err, HasSubstr("there is no standard input to read")) << command;
+    EXPECT_THAT(run.err, HasSubstr("standard input is not available")) << command;
   }
   EXPECT_EQ(on_store("start new Order --input - </").exit_code, cli::kUsage) << "a directory";
   EXPECT_EQ(on_store("status new").exit_code, cli::kNotFound);
@@ -261,7 +261,7 @@ TEST_F(World, MissingRightsAreSaid) {
   ASSERT_EQ(::chmod(closed.c_str(), 0700), 0);
   const ProcessRun unreachable = run_script(other + " \"$PERDURE\" list --store 'sqlite:" + closed + "/store.db'");
   EXPECT_EQ(unreachable.exit_code, cli::kStoreFailed);
-  EXPECT_THAT(unreachable.err, HasSubstr("cannot be reached: Permission denied; check the rights on its path"));
+  EXPECT_THAT(unreachable.err, HasSubstr("cannot be reached: Permission denied; check the permissions on its path"));
   const std::size_t files = files_in(folder_.path());
   for (const mode_t mode : {0000U, 0444U}) {
     ASSERT_EQ(::chmod(store_.c_str(), mode), 0);

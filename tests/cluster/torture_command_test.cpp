@@ -65,7 +65,7 @@ TEST_F(TortureOnPostgres, RefusesASchemaThatIsInUse) {
   Client(open_store(used->address())).start_orchestration("somebody's", "Order");
   EXPECT_THAT(run({"--kills", "1", "--schema", used->address().schema}), IsEmpty());
   EXPECT_EQ(WEXITSTATUS(status), 2);
-  EXPECT_THAT(errors(), HasSubstr("torture needs one of its own. Leave --schema out"));
+  EXPECT_THAT(errors(), HasSubstr("omit --schema"));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr std::size_t kMostBytesAtOnce = std::size_t{1} << 30U;  // what all tha
 
 void check_range(const char* name, std::size_t value, std::size_t least, std::size_t most) {
   if (value >= least && value <= most) return;
-  throw std::invalid_argument(std::string(name) + " " + std::to_string(value) + ": it must be from " +
+  throw std::invalid_argument(std::string(name) + " " + std::to_string(value) + ": must be from " +
                               std::to_string(least) + " to " + std::to_string(most));
 }
 
@@ -39,7 +39,7 @@ void check(const Options& options) {
     throw std::invalid_argument("--seconds must be more than 0 and at most " + std::to_string(kMostSeconds));
   }
   if (options.workload == "payload" && options.bytes * options.in_flight > kMostBytesAtOnce) {
-    throw std::invalid_argument("--bytes times --in-flight is more than 1 GiB: lower one of them");
+    throw std::invalid_argument("--bytes times --in-flight is more than 1 GiB; lower one of them");
   }
 }
 

@@ -24,7 +24,7 @@ constexpr const char* kInMemory = ":memory:";
 std::filesystem::path make_temporary_folder() {
   std::string name = (temporary_directory() / "perdure-bench-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
-    throw std::runtime_error("cannot make the folder " + name + ": " + std::generic_category().message(errno) +
+    throw std::runtime_error("cannot create the directory " + name + ": " + std::generic_category().message(errno) +
                              "; name a file with --store sqlite:PATH");
   }
   return name;
@@ -47,7 +47,7 @@ class SqlitePlace final : public Place {
     }
     const auto where = std::filesystem::absolute(path_).parent_path();
     if (path_ != kInMemory && is_in_memory(where)) {
-      err_ << where.string() << " is in memory, so syncing costs nothing there: name a file on a disk with --store\n";
+      err_ << where.string() << " is in memory, so syncing costs nothing; name a file on a disk with --store\n";
     }
   }
   SqlitePlace(const SqlitePlace&) = delete;
@@ -81,8 +81,9 @@ class SqlitePlace final : public Place {
     if (path_ == kInMemory) return;
     for (const char* suffix : {"", "-bare"}) {
       if (!std::filesystem::exists(path_ + suffix)) continue;
-      throw std::invalid_argument("there is something at " + path_ + suffix +
-                                  " already: a bench makes its own file and removes it, so name one that is not there");
+      throw std::invalid_argument(
+          "'" + path_ + suffix +
+          "' already exists; name a file that does not exist, because the benchmark creates and removes it");
     }
   }
   [[nodiscard]] ceiling::Load here(ceiling::Load load) const {
@@ -93,7 +94,7 @@ class SqlitePlace final : public Place {
   void remove(const std::filesystem::path& path) noexcept {
     std::error_code error;
     std::filesystem::remove(path, error);
-    if (error) err_ << path.string() << " stays behind: " << error.message() << '\n';
+    if (error) err_ << path.string() << " was not removed: " << error.message() << '\n';
   }
 
   bool synced_;

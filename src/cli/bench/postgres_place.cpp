@@ -39,7 +39,7 @@ class PostgresPlace final : public Place {
     try {
       if (owns_schema_) server().drop_schema(store_argument_.schema);
     } catch (const std::exception& error) {
-      err_ << "schema " << store_argument_.schema << " stays behind: " << error.what() << '\n';
+      err_ << "schema " << store_argument_.schema << " was not dropped: " << error.what() << '\n';
     }
   }
 
@@ -49,8 +49,8 @@ class PostgresPlace final : public Place {
     store_ = open_store(store_argument_, {});
     const bool waits = server().setting("synchronous_commit") != "off";
     if (waits != synced_) {
-      throw std::invalid_argument("the URL has options of its own, and with them synchronous_commit is " +
-                                  server().setting("synchronous_commit") + ": change them, or --sync");
+      throw std::invalid_argument("the options of the URL set synchronous_commit to " +
+                                  server().setting("synchronous_commit") + "; change them, or --sync");
     }
     return store_;
   }
@@ -94,7 +94,7 @@ std::unique_ptr<Place> make_postgres_place(const Options& options, std::ostream&
 #else
 
 std::unique_ptr<Place> make_postgres_place(const Options& /*options*/, std::ostream& /*err*/) {
-  throw std::invalid_argument("this program was built without PostgreSQL: build it with PERDURE_BUILD_POSTGRES=ON");
+  throw std::invalid_argument("this program was built without PostgreSQL; build it with PERDURE_BUILD_POSTGRES=ON");
 }
 
 #endif

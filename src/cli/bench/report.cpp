@@ -47,15 +47,15 @@ Figures head(const About& about, const Measured& measured) {
   figures.add("store", about.store, "");
   figures.add("sync", std::string(options.synced ? "full" : "normal"), "");
   figures.add("fast_path", options.fast_path, "");
-  figures.add("in_flight", options.in_flight, "at the same time");
-  figures.add("workers", options.workers, "activities that run at the same time");
-  figures.add("turns", options.turns, "turns that run at the same time");
+  figures.add("in_flight", options.in_flight, "concurrently");
+  figures.add("workers", options.workers, "activities that run concurrently");
+  figures.add("turns", options.turns, "turns that run concurrently");
   figures.add("steps_per_workflow", argument(options, {"seq", "timers"}, options.steps), "one after the other");
   figures.add("width", argument(options, {"fan", "children", "stress"}, *options.width), "of a workflow, at once");
   figures.add("bytes", argument(options, {"payload"}, options.bytes), "of input and result");
-  figures.add("instances", argument(options, {"idle"}, options.instances), "that wait");
+  figures.add("instances", argument(options, {"idle"}, options.instances), "waiting");
   figures.add("delay_ms", argument(options, {"timers", "stress"}, *options.delay_ms), "of a timer or an activity");
-  figures.add("seconds", measured.flown.seconds, "measured, until the last one was over");
+  figures.add("seconds", measured.flown.seconds, "measured, until the last one ended");
   return figures;
 }
 
@@ -64,8 +64,9 @@ void add_rates(Figures& figures, const About& about, const Measured& measured) {
   const bool one_instance = about.options.workload == "signals";
   const std::uint64_t flown = measured.flown.durations_us.size();
   const double done = operations(about.options, measured);
-  figures.add("observed_by", std::string(about.observed_by_client ? "client" : "store"), "who saw the end of each");
-  figures.add("operation", std::string(workload_named(about.options.workload).operation), "what operations are");
+  figures.add("observed_by", std::string(about.observed_by_client ? "client" : "store"),
+              "component that observed the end of each");
+  figures.add("operation", std::string(workload_named(about.options.workload).operation), "unit of the operations");
   figures.add("workflows", one_instance ? Figure::Value() : Figure::Value(flown), "completed");
   figures.add("steps", static_cast<std::uint64_t>(measured.steps), "activities completed");
   figures.add("operations", static_cast<std::uint64_t>(done), "completed");
@@ -98,7 +99,7 @@ void add_costs(Figures& figures, const About& about, const Measured& measured) {
   figures.add_if("round_trips_per_step", share(measured.round_trips, steps), "to the database server");
   figures.add_if("bytes_per_step", share(bytes, steps), "bodies of events, activities and messages");
   figures.add_if("bytes_per_operation", share(bytes, done), "");
-  figures.add("rss_mb", measured.resident_bytes / kMegabyte, "memory of this process in the end");
+  figures.add("rss_mb", measured.resident_bytes / kMegabyte, "memory of this process at the end");
 }
 
 }  // namespace
@@ -108,8 +109,8 @@ Figures load_figures(const About& about, const Measured& measured, const Floor& 
   add_rates(figures, about, measured);
   add_times(figures, measured);
   add_costs(figures, about, measured);
-  figures.add_if("floor_commit_p50_us", floor.commit_p50_us, "one commit of the bare database with as many bytes");
-  figures.add_if("ceiling_steps_per_s", floor.ceiling_steps_per_s, "of the bare database, ceiling_batch in a commit");
+  figures.add_if("floor_commit_p50_us", floor.commit_p50_us, "one commit of the raw database with as many bytes");
+  figures.add_if("ceiling_steps_per_s", floor.ceiling_steps_per_s, "of the raw database, ceiling_batch in a commit");
   figures.add("ceiling_batch", floor.batch, "activities in flight");
   std::optional<double> step;
   std::optional<double> rate;
@@ -138,7 +139,7 @@ Figures idle_figures(const About& about, const Measured& measured, double instan
   figures.add("commits_per_s", measured.commits / seconds, "write transactions, synced or not");
   figures.add_if("round_trips_per_s", share(measured.round_trips, seconds), "to the database server");
   figures.add("rss_mb", measured.resident_bytes / kMegabyte, "memory of this process");
-  figures.add("rss_kb_per_instance", instance_bytes / kKilobyte, "what each instance has added to it");
+  figures.add("rss_kb_per_instance", instance_bytes / kKilobyte, "added by each instance");
   return figures;
 }
 

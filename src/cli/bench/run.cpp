@@ -56,7 +56,7 @@ class Bench {
     const double warm_up = std::min(kLongestWarmUp, kWarmUpPart * options_.seconds);
     err_ << "warming up\n";
     const Measured warm = measure(warm_up, "warm");
-    err_ << "measuring the bare database\n";
+    err_ << "measuring the raw database\n";
     const Floor floor = measure_floor(warm);
     err_ << "running " << workload_.name << " for " << options_.seconds << " s\n";
     const Measured measured = measure(options_.seconds, "run");

@@ -8,7 +8,7 @@
 namespace perdure::cli {
 
 void add_about_commands(CLI::App& program, Context& context) {
-  add_command(program, context, "version", "Print the version of the program and of its engine", [&context] {
+  add_command(program, context, "version", "Print the versions of the program and the engine", [&context] {
     if (context.json) {
       context.out << nlohmann::json{{"version", engine_version().to_string()}}.dump(2) << '\n';
     } else {

@@ -37,45 +37,53 @@ void add_bench_command(CLI::App& program, Context& context) {
   const auto options = std::make_shared<bench::Options>();
   const auto sync = std::make_shared<std::string>("full");
   const auto fast_path = std::make_shared<std::string>("on");
-  CLI::App& command =
-      add_command(program, context, "bench", "Measure the engine on a store of its own, beside the bare database",
-                  [&context, options, sync, fast_path] {
-                    options->synced = *sync == "full";
-                    options->fast_path = *fast_path == "on";
-                    return run_bench(*options, context);
-                  });
+  CLI::App& command = add_command(program, context, "bench",
+                                  "Benchmark the engine on a temporary store and compare with the raw database",
+                                  [&context, options, sync, fast_path] {
+                                    options->synced = *sync == "full";
+                                    options->fast_path = *fast_path == "on";
+                                    return run_bench(*options, context);
+                                  });
   command.add_option("WORKLOAD", options->workload, workload_help())->required();
   // Not PERDURE_STORE: nobody wants a load on the store that they work with because they forgot to name another.
   command.add_option("--store", options->store,
-                     "sqlite:PATH of a file that is not there yet, or postgres://..., where a schema is made; without "
-                     "it a file under the temporary folder. It is removed in the end");
-  command.add_option("--sync", *sync, "full: commits wait for the disk; normal: they outlive the process only")
+                     "sqlite:PATH (must not exist) or postgres://... (a schema is created); removed afterwards "
+                     "(default: a file in the temporary directory)");
+  command
+      .add_option("--sync", *sync,
+                  "Durability of commits: full waits for the disk, normal survives only a process crash")
       ->check(CLI::IsMember({"full", "normal"}))
       ->capture_default_str();
-  command.add_option("--fast-path", *fast_path, "Whether a step costs one write instead of four")
+  command.add_option("--fast-path", *fast_path, "Use the fast path, which needs one write per step instead of four")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
-  command.add_option("--in-flight", options->in_flight, "Workflows, or signals, at the same time; else 1, stress 20")
+  command
+      .add_option("--in-flight", options->in_flight,
+                  "Number of concurrent workflows or signals (default: 1; stress: 20)")
       ->check(at_least(1));
-  command.add_option("--seconds", options->seconds, "How long to measure")->capture_default_str();
+  command.add_option("--seconds", options->seconds, "Duration of the measurement in seconds")->capture_default_str();
   // Here only what is no number at all: the workload knows the ranges.
-  command.add_option("--steps", options->steps, "seq, timers: of a workflow, one after the other")
+  command.add_option("--steps", options->steps, "seq, timers: number of sequential steps per workflow")
       ->check(at_least(0))
       ->capture_default_str();
-  command.add_option("--width", options->width, "fan, children, stress: at once; else 10, 5, 5")->check(at_least(0));
-  command.add_option("--bytes", options->bytes, "payload: of input and result")
+  command
+      .add_option("--width", options->width,
+                  "fan, children, stress: number of concurrent operations per workflow (default: 10; 5; 5)")
+      ->check(at_least(0));
+  command.add_option("--bytes", options->bytes, "payload: size of input and result in bytes")
       ->check(at_least(0))
       ->capture_default_str();
-  command.add_option("--instances", options->instances, "idle: that wait")->check(at_least(0))->capture_default_str();
-  command.add_option("--delay-ms", options->delay_ms, "stress: of an activity; timers: of a timer; else 10")
+  command.add_option("--instances", options->instances, "idle: number of waiting instances")
+      ->check(at_least(0))
+      ->capture_default_str();
+  command
+      .add_option("--delay-ms", options->delay_ms,
+                  "stress, timers: duration of an activity or timer in milliseconds (default: 10)")
       ->check(at_least(0));
   command
-      .add_option("--workers", options->workers,
-                  "Activities that run at the same time; else all that are in flight, at most 64, and for stress 2")
+      .add_option("--workers", options->workers, "Activity concurrency (default: --in-flight, at most 64; stress: 2)")
       ->check(at_least(1));
-  command.add_option("--turns", options->turns, "Turns that run at the same time")
-      ->check(at_least(0))
-      ->capture_default_str();
+  command.add_option("--turns", options->turns, "Turn concurrency")->check(at_least(0))->capture_default_str();
 }
 
 }  // namespace perdure::cli

@@ -214,9 +214,11 @@ int print_completion(const Context& context, const CLI::App& program, const std:
 void add_completion_command(CLI::App& program, Context& context) {
   const auto shell = std::make_shared<std::string>();
   CLI::App& command =
-      add_command(program, context, "completion", "Print a script that completes commands and options in a shell",
+      add_command(program, context, "completion", "Print a shell script that completes commands and options",
                   [&context, &program, shell] { return print_completion(context, program, *shell); });
-  command.add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command.add_option("shell", *shell, "Shell: bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
 }
 
 }  // namespace perdure::cli

@@ -107,7 +107,7 @@ void tell_dry_run(const Context& context, const std::vector<std::string>& roots)
     return;
   }
   for (const std::string& root : roots) context.out << name_text(root) << '\n';
-  context.err << "would delete " << counted(roots.size(), "instance") << ", with all of their children\n";
+  context.err << "would delete " << counted(roots.size(), "instance") << ", with all their children\n";
 }
 
 int delete_named(const Context& context, const Client& client, const DeleteArguments& arguments) {
@@ -115,8 +115,8 @@ int delete_named(const Context& context, const Client& client, const DeleteArgum
     const auto refused = for_each_named(arguments.selection.ids, [&](const std::string& id) {
       const InstanceInfo info = client.get_instance_info(id);
       if (!is_root(info)) {
-        throw ClientError(ClientErrorKind::kSubOrchestration,
-                          "instance '" + id + "' is a sub-orchestration of '" + *info.parent + "'; delete the root");
+        throw ClientError(ClientErrorKind::kSubOrchestration, "instance '" + id + "' is a sub-orchestration of '" +
+                                                                  *info.parent + "'; delete the root of its tree");
       }
       if (!arguments.force && !tree_has_ended(client, id)) {
         throw ClientError(ClientErrorKind::kStillRunning, "instance '" + id + "' or a child of it is still running");
@@ -148,7 +148,7 @@ int delete_matching(const Context& context, const Client& client, const DeleteAr
   DeleteResult deleted;
   if (!roots.empty()) {
     if (!is_confirmed(context, arguments.yes,
-                      "delete " + counted(roots.size(), "instance") + ", with all of their children")) {
+                      "delete " + counted(roots.size(), "instance") + ", with all their children")) {
       context.err << "nothing was deleted\n";
       return kNegative;
     }
@@ -165,10 +165,10 @@ int delete_matching(const Context& context, const Client& client, const DeleteAr
 int run_delete(const Context& context, const DeleteArguments& arguments) {
   check_selection(arguments.selection, "delete");
   if (arguments.force && !arguments.selection.is_named()) {
-    throw std::invalid_argument("--force is for instances that are named: filters never delete what runs");
+    throw std::invalid_argument("--force requires explicit instance ids; filters never delete running instances");
   }
   if (arguments.limit > 0 && arguments.selection.is_named()) {
-    throw std::invalid_argument("--limit is for filters: name only the instances that shall go");
+    throw std::invalid_argument("--limit cannot be combined with instance ids; list only the instances to delete");
   }
   const std::shared_ptr<Provider> store = context.open();
   const Client client(store);
@@ -241,7 +241,7 @@ int prune_matching(const Context& context, const Client& client, const PruneArgu
     return refusal_exit_code(refused);
   }
   const std::string deed = "remove " + counted(expected.executions, "past execution") + " of " +
-                           counted(ids.size(), "instance") + " for ever";
+                           counted(ids.size(), "instance") + " permanently";
   if (expected.executions > 0 && !is_confirmed(context, arguments.yes, deed)) {
     context.err << "nothing was pruned\n";
     return kNegative;
@@ -287,24 +287,29 @@ void add_delete_commands(CLI::App& program, Context& context) {
                                        "Delete instances with their children, histories, values and messages",
                                        [&context, deletion] { return run_delete(context, *deletion); });
   add_selection_options(remove, deletion->selection);
-  remove.add_flag("--force", deletion->force, "Also what still runs; whatever works for it is told to stop");
-  remove.add_option("--limit", deletion->limit, "Of those that match, only so many, the oldest")->check(at_least(1));
-  remove.add_flag("--yes", deletion->yes, "Do not ask");
-  remove.add_flag("--dry-run", deletion->dry_run, "Only tell what would be deleted");
+  remove.add_flag("--force", deletion->force, "Delete running instances too and cancel their activities");
+  remove
+      .add_option("--limit", deletion->limit,
+                  "Delete at most N matching instances, the oldest first (default: no limit)")
+      ->check(at_least(1));
+  remove.add_flag("--yes", deletion->yes, "Skip the confirmation");
+  remove.add_flag("--dry-run", deletion->dry_run, "Print what would be deleted without deleting it");
 
   const auto pruning = std::make_shared<PruneArguments>();
-  CLI::App& prune =
-      add_store_command(program, context, "prune",
-                        "Remove past executions of instances that continue as new; values and the current one stay",
-                        [&context, pruning] { return run_prune(context, *pruning); });
+  CLI::App& prune = add_store_command(
+      program, context, "prune",
+      "Remove past executions of instances that continue as new, except values and the current execution",
+      [&context, pruning] { return run_prune(context, *pruning); });
   add_selection_options(prune, pruning->selection);
   prune.get_option("--completed-before")
-      ->description("Only executions that ended before: a time, or 7d for a week ago");
-  prune.add_option("--keep-last", pruning->keep_last, "How many executions stay; the current one always does")
+      ->description("Prune only executions that ended before TIME, or a duration ago, like 7d");
+  prune
+      .add_option("--keep-last", pruning->keep_last,
+                  "Number of executions to retain; the current one is always retained")
       ->check(at_least(0))
       ->capture_default_str();
-  prune.add_flag("--yes", pruning->yes, "Do not ask");
-  prune.add_flag("--dry-run", pruning->dry_run, "Only tell what would be removed");
+  prune.add_flag("--yes", pruning->yes, "Skip the confirmation");
+  prune.add_flag("--dry-run", pruning->dry_run, "Print what would be removed without removing it");
 }
 
 }  // namespace perdure::cli

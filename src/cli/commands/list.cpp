@@ -52,7 +52,8 @@ class InstanceListing {
         table_.print(context_);
       }
     }
-    if (!next.empty()) context_.err << "there are more: --cursor '" << next << "' for the next page, --all for all\n";
+    if (!next.empty())
+      context_.err << "more instances match; use --cursor '" << next << "' for the next page, or --all for all pages\n";
   }
 
  private:
@@ -81,15 +82,15 @@ int list_instances(const Context& context, const ListArguments& arguments) {
 
 void add_list_command(CLI::App& program, Context& context) {
   const auto arguments = std::make_shared<ListArguments>();
-  CLI::App& command = add_store_command(program, context, "list", "List instances, the newest first",
+  CLI::App& command = add_store_command(program, context, "list", "List instances, newest first",
                                         [&context, arguments] { return list_instances(context, *arguments); });
   add_filter_options(command, arguments->filter);
-  command.add_option("--limit", arguments->limit, "Instances of a page")
+  command.add_option("--limit", arguments->limit, "Number of instances per page")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  command.add_option("--cursor", arguments->cursor, "Go on where a page before ended");
-  command.add_flag("--all", arguments->all, "All pages");
-  command.add_flag("--ids", arguments->ids, "Only the ids, one in a line");
+  command.add_option("--cursor", arguments->cursor, "Continue after the page that returned CURSOR");
+  command.add_flag("--all", arguments->all, "Print all pages");
+  command.add_flag("--ids", arguments->ids, "Print only the ids, one per line");
 }
 
 }  // namespace perdure::cli

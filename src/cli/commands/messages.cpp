@@ -20,13 +20,13 @@ namespace {
 void check_receiver(const Client& client, const std::string& instance, bool even_if_missing) {
   const OrchestrationStatus status = client.get_orchestration_status(instance);
   if (status.state == OrchestrationState::kNotFound && !even_if_missing) {
-    throw CommandError(kNotFound, "there is no instance '" + instance +
-                                      "'; check the id, or add --even-if-missing to have it kept until the instance "
-                                      "is started");
+    throw CommandError(
+        kNotFound, "there is no instance '" + instance +
+                       "'; check the id, or pass --even-if-missing to buffer the message until the instance starts");
   }
   if (status.ended()) {
-    throw CommandError(kConflict, "instance '" + instance + "' has ended already (" +
-                                      std::string(to_string(status.state)) + "), so nobody would get it");
+    throw CommandError(kConflict, "instance '" + instance + "' has already ended (" +
+                                      std::string(to_string(status.state)) + "); the message would not be delivered");
   }
 }
 
@@ -61,7 +61,7 @@ int run_enqueue(const Context& context, const SendArguments& message) {
   check_receiver(client, message.instance, message.even_if_missing);
   client.enqueue_event(message.instance, message.name, Raw(data));
   tell_sent(context, {{"instance", message.instance}, {"queue", message.name}},
-            "put a message into queue '" + message.name + "' of " + message.instance);
+            "enqueued a message in queue '" + message.name + "' of " + message.instance);
   return kSuccess;
 }
 
@@ -78,7 +78,8 @@ int run_end(const Context& context, const EndArguments& end, const std::string& 
   check_receiver(client, end.instance, end.even_if_missing);
   (client.*ask)(end.instance, end.reason, {.even_if_missing = end.even_if_missing});
   tell_sent(context, {{"instance", end.instance}, {"requested", verb}, {"reason", end.reason}},
-            "asked to " + verb + ' ' + end.instance + "; 'perdure wait " + end.instance + "' tells when it has ended");
+            "sent the request to " + verb + ' ' + end.instance + "; run 'perdure wait " + end.instance +
+                "' to wait for its end");
   return kSuccess;
 }
 
@@ -88,33 +89,34 @@ void add_end_command(CLI::App& program, Context& context, const std::string& ver
   end->reason = default_reason;
   CLI::App& command = add_store_command(program, context, verb, description,
                                         [&context, end, verb, ask] { return run_end(context, *end, verb, ask); });
-  command.add_option("instance", end->instance, "Its id")->required();
-  command.add_option("--reason", end->reason, "Why; it is kept with the instance")->capture_default_str();
-  command.add_flag("--even-if-missing", end->even_if_missing, "Also if there is no such instance yet");
+  command.add_option("instance", end->instance, "Id of the instance")->required();
+  command.add_option("--reason", end->reason, "Reason, stored with the instance")->capture_default_str();
+  command.add_flag("--even-if-missing", end->even_if_missing, "Send even if the instance does not exist yet");
 }
 
 }  // namespace
 
 void add_message_commands(CLI::App& program, Context& context) {
   const auto event = std::make_shared<SendArguments>();
-  CLI::App& raise = add_store_command(program, context, "raise", "Raise an event for an instance that waits for it",
+  CLI::App& raise = add_store_command(program, context, "raise", "Raise an event for an instance",
                                       [&context, event] { return run_raise(context, *event); });
-  raise.add_option("instance", event->instance, "Its id")->required();
-  raise.add_option("event", event->name, "The name of the event")->required();
-  add_payload_options(raise, event->data, "--data", "What comes with it");
-  raise.add_flag("--even-if-missing", event->even_if_missing, "Also if there is no such instance yet");
+  raise.add_option("instance", event->instance, "Id of the instance")->required();
+  raise.add_option("event", event->name, "Name of the event")->required();
+  add_payload_options(raise, event->data, "--data", "Data of the event");
+  raise.add_flag("--even-if-missing", event->even_if_missing, "Send even if the instance does not exist yet");
 
   const auto message = std::make_shared<SendArguments>();
-  CLI::App& enqueue = add_store_command(program, context, "enqueue", "Put a message into a queue of an instance",
+  CLI::App& enqueue = add_store_command(program, context, "enqueue", "Enqueue a message for an instance",
                                         [&context, message] { return run_enqueue(context, *message); });
-  enqueue.add_option("instance", message->instance, "Its id")->required();
-  enqueue.add_option("queue", message->name, "The name of the queue")->required();
-  add_payload_options(enqueue, message->data, "--data", "The message");
-  enqueue.add_flag("--even-if-missing", message->even_if_missing, "Also if there is no such instance yet");
+  enqueue.add_option("instance", message->instance, "Id of the instance")->required();
+  enqueue.add_option("queue", message->name, "Name of the queue")->required();
+  add_payload_options(enqueue, message->data, "--data", "Message");
+  enqueue.add_flag("--even-if-missing", message->even_if_missing, "Send even if the instance does not exist yet");
 
-  add_end_command(program, context, "cancel", "Cancel an instance; its code runs once more for what arrived before",
+  add_end_command(program, context, "cancel",
+                  "Request the cancellation of an instance, which runs its code once more for earlier messages",
                   "cancelled from the command line", &Client::cancel_instance);
-  add_end_command(program, context, "terminate", "End an instance without running its code",
+  add_end_command(program, context, "terminate", "Terminate an instance without running its code",
                   "terminated from the command line", &Client::terminate_instance);
 }
 

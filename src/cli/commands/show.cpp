@@ -119,7 +119,7 @@ void print_executions(const Context& context, const std::vector<ExecutionInfo>& 
   }
   context.out << '\n';
   table.print(context);
-  if (first > 0) context.out << first << " executions before these; --json has all\n";
+  if (first > 0) context.out << first << " earlier executions; --json lists all\n";
 }
 
 void print_open_activities(const Context& context, const InstanceDetails& details) {
@@ -133,7 +133,7 @@ void print_open_activities(const Context& context, const InstanceDetails& detail
   table.print(context);
   if (details.activities.size() > kShownOfEach) {
     context.out << details.activities.size() - kShownOfEach << (details.more_activities ? " and more" : "")
-                << " activities after these; --json has them\n";
+                << " activities after these; --json lists them\n";
   }
 }
 
@@ -156,7 +156,7 @@ int show_instance(const Context& context, const std::string& instance, bool full
       context.out << name_text(details.children[i]) << '\n';
     }
     if (details.children.size() > kShownOfEach) {
-      context.out << details.children.size() - kShownOfEach << " more; 'perdure tree' draws them\n";
+      context.out << details.children.size() - kShownOfEach << " more; 'perdure tree' prints them\n";
     }
   }
   return kSuccess;
@@ -167,12 +167,12 @@ int show_instance(const Context& context, const std::string& instance, bool full
 void add_show_command(CLI::App& program, Context& context) {
   const auto instance = std::make_shared<std::string>();
   const auto full = std::make_shared<bool>(false);
-  CLI::App& command = add_store_command(
-      program, context, "show",
-      "Show all about an instance: executions, open activities, children, sizes, its result or its error",
-      [&context, instance, full] { return show_instance(context, *instance, *full); });
-  command.add_option("instance", *instance, "The instance's id")->required();
-  command.add_flag("--full", *full, "Do not cut a long output");
+  CLI::App& command =
+      add_store_command(program, context, "show",
+                        "Show an instance: executions, open activities, children, sizes, and its result or error",
+                        [&context, instance, full] { return show_instance(context, *instance, *full); });
+  command.add_option("instance", *instance, "Id of the instance")->required();
+  command.add_flag("--full", *full, "Print long outputs in full");
 }
 
 }  // namespace perdure::cli

@@ -45,7 +45,7 @@ const char* start_outcome_name(StartOutcome outcome) {
 
 void print_start(const Context& context, const StartArguments& start, StartOutcome outcome) {
   if (outcome == StartOutcome::kIgnored) {
-    context.out << name_text(start.instance) << " exists already; nothing was started\n";
+    context.out << name_text(start.instance) << " already exists; nothing was started\n";
   } else {
     context.out << start_outcome_name(outcome) << ' ' << name_text(start.instance) << " ("
                 << name_text(start.orchestration) << ")\n";
@@ -88,16 +88,19 @@ void add_start_commands(CLI::App& program, Context& context) {
   const auto start = std::make_shared<StartArguments>();
   CLI::App& command = add_store_command(program, context, "start", "Start an orchestration",
                                         [&context, start] { return run_start(context, *start); });
-  command.add_option("instance", start->instance, "The id of the new instance")->required();
-  command.add_option("orchestration", start->orchestration, "The name under which the code is registered")->required();
-  add_payload_options(command, start->input, "--input", "Its input");
-  command.add_option("--version", start->version, "The version of the code, as 1.2.3; else the worker decides");
-  command.add_option("--if-exists", start->if_exists, "ignore, fail, or replace one that has ended")
+  command.add_option("instance", start->instance, "Id of the new instance")->required();
+  command.add_option("orchestration", start->orchestration, "Name under which the code is registered")->required();
+  add_payload_options(command, start->input, "--input", "Input of the orchestration");
+  command.add_option("--version", start->version,
+                     "Version of the code, as 1.2.3 (default: chosen by the version policy of the node)");
+  command
+      .add_option("--if-exists", start->if_exists,
+                  "Action if the instance exists: ignore, fail, or replace an instance that has ended")
       ->check(CLI::IsMember({"ignore", "fail", "replace"}))
       ->capture_default_str();
-  command.add_flag("--create", start->create, "Make the SQLite file if there is none");
-  command.add_flag("--wait", start->wait, "Wait until it has ended; then the exit status is that of 'perdure wait'");
-  command.add_option("--timeout", start->timeout, "How long --wait waits")->capture_default_str();
+  command.add_flag("--create", start->create, "Create the SQLite file if it does not exist");
+  command.add_flag("--wait", start->wait, "Wait until the instance has ended and exit like 'perdure wait'");
+  command.add_option("--timeout", start->timeout, "Timeout of --wait")->capture_default_str();
 }
 
 }  // namespace perdure::cli

@@ -39,9 +39,9 @@ int show_status(const Context& context, const std::string& instance) {
 void add_status_command(CLI::App& program, Context& context) {
   const auto instance = std::make_shared<std::string>();
   CLI::App& command =
-      add_store_command(program, context, "status", "Tell how an instance stands, without reading its history",
+      add_store_command(program, context, "status", "Print the status of an instance without reading its history",
                         [&context, instance] { return show_status(context, *instance); });
-  command.add_option("instance", *instance, "The instance's id")->required();
+  command.add_option("instance", *instance, "Id of the instance")->required();
 }
 
 }  // namespace perdure::cli

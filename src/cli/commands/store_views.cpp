@@ -30,7 +30,7 @@ int show_one_value(const Context& context, Provider& store, const KvArguments& a
   const Payload value = value_of(store.read_key_value(arguments.instance, arguments.key));
   if (!value) {
     throw ClientError(ClientErrorKind::kNotFound, "instance '" + name_text(arguments.instance) +
-                                                      "' has no value of key '" +
+                                                      "' has no value for key '" +
                                                       detail::printable(arguments.key, kShownOfKey) + "'");
   }
   if (context.json) {
@@ -73,11 +73,12 @@ int show_values(const Context& context, const KvArguments& arguments) {
 
 void add_kv(CLI::App& program, Context& context) {
   const auto arguments = std::make_shared<KvArguments>();
-  CLI::App& command = add_store_command(program, context, "kv", "Show the values of an instance, or of one key",
+  CLI::App& command = add_store_command(program, context, "kv", "Show the values of an instance or of one key",
                                         [&context, arguments] { return show_values(context, *arguments); });
-  command.add_option("instance", arguments->instance, "The instance's id")->required();
-  command.add_option("key", arguments->key, "Only the value of this key, whole; exit status 3 if there is none");
-  command.add_flag("--full", arguments->full, "Do not cut long values");
+  command.add_option("instance", arguments->instance, "Id of the instance")->required();
+  command.add_option("key", arguments->key,
+                     "Print only the value of this key, in full (exit status 3 if there is none)");
+  command.add_flag("--full", arguments->full, "Print long values in full");
 }
 
 // ---- queues ----
@@ -120,7 +121,8 @@ void print_activities(const Context& context, const ActivityPage& page, Timestam
                payload_text(activity.heartbeat_details, 60)});
   }
   table.print(context);
-  if (!page.next.empty()) context.err << "there are more: --cursor '" << page.next << "' for the next page\n";
+  if (!page.next.empty())
+    context.err << "more activities are queued; use --cursor '" << page.next << "' for the next page\n";
 }
 
 int show_queues(const Context& context, const QueueArguments& arguments) {
@@ -152,15 +154,16 @@ int show_queues(const Context& context, const QueueArguments& arguments) {
 
 void add_queues(CLI::App& program, Context& context) {
   const auto arguments = std::make_shared<QueueArguments>();
-  CLI::App& command = add_store_command(program, context, "queues", "Show how much waits in the store's queues",
+  CLI::App& command = add_store_command(program, context, "queues", "Show the depths of the queues",
                                         [&context, arguments] { return show_queues(context, *arguments); });
   CLI::Option* activities = command.add_flag("--activities", arguments->activities,
-                                             "The queued activities too, with attempts, locks and heartbeats");
-  command.add_option("--instance", arguments->instance, "Only activities of this instance")->needs(activities);
-  command.add_option("--limit", arguments->query.limit, "Activities of a page")
+                                             "List the queued activities with attempts, locks and heartbeats");
+  command.add_option("--instance", arguments->instance, "List only activities of this instance")->needs(activities);
+  command.add_option("--limit", arguments->query.limit, "Number of activities per page")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  command.add_option("--cursor", arguments->query.cursor, "Go on where a page before ended")->needs(activities);
+  command.add_option("--cursor", arguments->query.cursor, "Continue after the page that returned CURSOR")
+      ->needs(activities);
 }
 
 // ---- nodes ----
@@ -254,11 +257,10 @@ int show_stuck(const Context& context, std::size_t limit) {
 
 void add_stuck(CLI::App& program, Context& context) {
   const auto limit = std::make_shared<std::size_t>(kDefaultBulkLimit);
-  CLI::App& command =
-      add_store_command(program, context, "stuck",
-                        "Find instances that wait for what no registered node can do; exit status 1 if there are any",
-                        [&context, limit] { return show_stuck(context, *limit); });
-  command.add_option("--limit", *limit, "At most so many of each kind")
+  CLI::App& command = add_store_command(
+      program, context, "stuck", "List instances that no registered node can run (exit status 1 if there are any)",
+      [&context, limit] { return show_stuck(context, *limit); });
+  command.add_option("--limit", *limit, "Print at most N instances of each kind")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
 }
@@ -271,7 +273,7 @@ std::string store_metrics_text(const SystemMetrics& metrics, const QueueDepths& 
   constexpr MetricId kExecutions{"perdure_store_executions", MetricType::kGauge, "Executions in the store."};
   constexpr MetricId kEvents{"perdure_store_events", MetricType::kGauge, "History events in the store."};
   constexpr MetricId kQueue{"perdure_store_queue_depth", MetricType::kGauge,
-                            "What waits in the store's queues: ready, locked by a worker, or delayed."};
+                            "Messages and activities in the queues: ready, locked or delayed."};
   InMemoryMetrics text;
   const auto set = [&text](const MetricId& id, MetricLabels labels, std::uint64_t value) {
     text.set(id, labels, static_cast<double>(value));
@@ -294,7 +296,7 @@ std::string store_metrics_text(const SystemMetrics& metrics, const QueueDepths& 
 
 int show_metrics(const Context& context, bool prometheus) {
   if (prometheus && context.json) {
-    throw std::invalid_argument("--prometheus and --json are two formats of one output; give one of them");
+    throw std::invalid_argument("--prometheus cannot be combined with --json; pass one of them");
   }
   const Client client(context.open_to_read());
   const SystemMetrics metrics = client.get_system_metrics();
@@ -331,9 +333,9 @@ int show_metrics(const Context& context, bool prometheus) {
 
 void add_metrics(CLI::App& program, Context& context) {
   const auto prometheus = std::make_shared<bool>(false);
-  CLI::App& command = add_store_command(program, context, "metrics", "Count what is in the store and in its queues",
+  CLI::App& command = add_store_command(program, context, "metrics", "Show instance counts and queue depths",
                                         [&context, prometheus] { return show_metrics(context, *prometheus); });
-  command.add_flag("--prometheus", *prometheus, "In the text format that Prometheus reads");
+  command.add_flag("--prometheus", *prometheus, "Print in the Prometheus text format");
 }
 
 }  // namespace
@@ -341,7 +343,7 @@ void add_metrics(CLI::App& program, Context& context) {
 void add_store_view_commands(CLI::App& program, Context& context) {
   add_kv(program, context);
   add_queues(program, context);
-  add_store_command(program, context, "nodes", "List the nodes that are registered, with the code that they have",
+  add_store_command(program, context, "nodes", "List the registered nodes with their code",
                     [&context] { return show_nodes(context); });
   add_stuck(program, context);
   add_metrics(program, context);

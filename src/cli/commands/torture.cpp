@@ -23,7 +23,7 @@ struct TortureWorkerArguments {
 void add_torture_worker(CLI::App& program, Context& context) {
   const auto worker = std::make_shared<TortureWorkerArguments>();
   CLI::App& command =
-      add_store_command(program, context, "torture-worker", "A worker of 'perdure torture'", [&context, worker] {
+      add_store_command(program, context, "torture-worker", "Run a worker of 'perdure torture'", [&context, worker] {
         run_torture_worker(context, worker->sync, worker->settings);
         return kSuccess;
       });
@@ -44,27 +44,27 @@ void add_torture_commands(CLI::App& program, Context& context) {
                                           return run_torture(context, *torture);
                                         });
   *schema = command.get_option("--schema");
-  (*schema)->description("PostgreSQL: where the tables are, none yet; else a fresh one")->default_str("");
-  command.add_option("--kills", torture->kills, "How many workers are killed")
+  (*schema)->description("PostgreSQL: schema to create (default: a new one)")->default_str("");
+  command.add_option("--kills", torture->kills, "Number of workers to kill")
       ->required()
       ->check(CLI::Range(1, 1'000'000));
-  command.add_option("--workers", torture->workers, "Processes that work at the same time")
+  command.add_option("--workers", torture->workers, "Number of worker processes")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
-  command.add_option("--in-flight", torture->in_flight, "Workflows that are under way at the same time")
+  command.add_option("--in-flight", torture->in_flight, "Number of workflows in progress")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000));
-  command.add_option("--seed", torture->seed, "Decides whom it strikes and when; else another one each time")
+  command.add_option("--seed", torture->seed, "Random seed for the choice and timing of kills (default: random)")
       ->check(at_least(0));
-  command.add_option("--seconds-limit", torture->seconds_limit, "Give up after so many seconds; else never")
+  command.add_option("--seconds-limit", torture->seconds_limit, "Stop after N seconds (default: no limit)")
       ->check(at_least(1));
-  command.add_option("--stall-seconds", torture->stall_seconds, "Give up when no workflow has ended for so long")
+  command.add_option("--stall-seconds", torture->stall_seconds, "Stop when no workflow has ended for N seconds")
       ->capture_default_str()
       ->check(CLI::Range(1, 86'400));
-  command.add_option("--sync", torture->sync, "SQLite: full waits for the disk, normal does not")
+  command.add_option("--sync", torture->sync, "SQLite: durability of commits, full waits for the disk")
       ->capture_default_str()
       ->check(CLI::IsMember({"full", "normal"}));
-  command.add_flag("--keep", torture->keep, "Leave the store, the ledger and the logs behind");
+  command.add_flag("--keep", torture->keep, "Do not remove the store, the ledger and the logs");
   command.add_option("--plant", torture->planted)->group("");  // for tests
   add_torture_worker(program, context);
 }

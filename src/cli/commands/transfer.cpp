@@ -62,7 +62,7 @@ ExportResult write_export_file(const Context& context, Provider& store, const st
   const bool on_output = file.is_descriptor(STDOUT_FILENO);
   if (context.json && on_output) {
     throw CommandError(kUsage,
-                       "-o: '" + path + "' is the standard output, which has the result with --json; name a file");
+                       "-o: '" + path + "' is standard output, which carries the result with --json; name a file");
   }
   ExportResult result = write_export(store, roots, file.stream(), [&] {
     interrupt.throw_if_requested();
@@ -84,14 +84,14 @@ void tell_export(const Context& context, const ExportResult& result, const std::
   std::ostream& told = result.on_output ? context.err : context.out;
   told << "exported " << result.instances << " instances";
   if (file != "-") told << " to " << name_text(file);
-  if (result.running > 0) told << "; " << result.running << " were left out, because they or their children still run";
+  if (result.running > 0)
+    told << "; " << result.running << " were skipped because they or their children are still running";
   told << '\n';
 }
 
 int run_export(const Context& context, const ExportArguments& arguments) {
   if (context.json && arguments.file == "-") {
-    throw std::invalid_argument(
-        "--json tells what was exported, and the standard output has the instances: add -o FILE");
+    throw std::invalid_argument("--json requires -o FILE, because standard output carries the exported instances");
   }
   Selection selection = arguments.selection;
   if (!selection.is_named() && selection.filters.empty()) selection.all = true;
@@ -133,7 +133,7 @@ class SpooledInput {
  public:
   SpooledInput(const Context& context, const std::string& name) {
     if (name == "-") {
-      if (context.in == nullptr) throw CommandError(kUsage, "import: there is no standard input to read");
+      if (context.in == nullptr) throw CommandError(kUsage, "import: standard input is not available");
       keep(*context.in);
       return;
     }
@@ -154,14 +154,13 @@ class SpooledInput {
   void keep(std::istream& source) {
     std::string path = (temporary_directory() / "perdure-import-XXXXXX").string();
     const int handle = ::mkstemp(path.data());
-    if (handle < 0) throw std::system_error(errno, std::generic_category(), "cannot make a temporary file: " + path);
+    if (handle < 0) throw std::system_error(errno, std::generic_category(), "cannot create a temporary file: " + path);
     ::close(handle);
     file_.open(path, std::ios::binary | std::ios::in | std::ios::out);
     std::filesystem::remove(path);  // it lives as long as it is open
     if (source.peek() != std::istream::traits_type::eof()) file_ << source.rdbuf();
     file_.flush();
-    if (!file_)
-      throw std::runtime_error("what shall be imported could not be kept for a second look; is the disk full?");
+    if (!file_) throw std::runtime_error("cannot write the temporary copy of the import file; is the disk full?");
     file_.seekg(0);
   }
 
@@ -184,7 +183,7 @@ int run_import(const Context& context, const ImportArguments& arguments) {
     return kSuccess;
   }
   context.out << "imported " << result.instances << " instances";
-  if (result.skipped > 0) context.out << "; " << result.skipped << " were there already, and were skipped";
+  if (result.skipped > 0) context.out << "; " << result.skipped << " already existed and were skipped";
   context.out << '\n';
   return kSuccess;
 }
@@ -194,19 +193,19 @@ int run_import(const Context& context, const ImportArguments& arguments) {
 void add_transfer_commands(CLI::App& program, Context& context) {
   const auto exported = std::make_shared<ExportArguments>();
   CLI::App& export_command = add_store_command(
-      program, context, "export", "Write ended instances with their children, histories and values into a file",
+      program, context, "export", "Export ended instances with their children, histories and values to a file",
       [&context, exported] { return run_export(context, *exported); });
   add_selection_options(export_command, exported->selection);
-  export_command.add_option("-o,--output", exported->file, "The file, or - for the standard output")
+  export_command.add_option("-o,--output", exported->file, "Output file, or - for standard output")
       ->capture_default_str();
 
   const auto imported = std::make_shared<ImportArguments>();
   CLI::App& import_command = add_store_command(
-      program, context, "import", "Read instances that 'perdure export' wrote, also of another kind of store",
+      program, context, "import", "Import instances written by 'perdure export', also from another kind of store",
       [&context, imported] { return run_import(context, *imported); });
-  import_command.add_option("file", imported->file, "The file, or - for the standard input")->required();
-  import_command.add_flag("--skip-existing", imported->skip_existing, "Leave out what the store has already");
-  import_command.add_flag("--create", imported->create, "Make the SQLite file if there is none");
+  import_command.add_option("file", imported->file, "Input file, or - for standard input")->required();
+  import_command.add_flag("--skip-existing", imported->skip_existing, "Skip instances that already exist");
+  import_command.add_flag("--create", imported->create, "Create the SQLite file if it does not exist");
 }
 
 }  // namespace perdure::cli

@@ -66,9 +66,9 @@ int show_tree(const Context& context, const std::string& instance) {
 
 void add_tree_command(CLI::App& program, Context& context) {
   const auto instance = std::make_shared<std::string>();
-  CLI::App& command = add_store_command(program, context, "tree", "Draw an instance with its children and theirs",
+  CLI::App& command = add_store_command(program, context, "tree", "Print the tree of an instance and its descendants",
                                         [&context, instance] { return show_tree(context, *instance); });
-  command.add_option("instance", *instance, "The instance's id")->required();
+  command.add_option("instance", *instance, "Id of the instance")->required();
 }
 
 }  // namespace perdure::cli

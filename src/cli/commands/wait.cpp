@@ -68,7 +68,7 @@ int wait_for_value(const Context& context, const std::shared_ptr<Provider>& stor
     }
     if (store->steady() >= end) {
       throw CommandError(kTimedOut, "instance '" + wait.instance + "' had no value for '" + *wait.key + "' within " +
-                                        duration_text(timeout) + "; wait again");
+                                        duration_text(timeout) + "; wait again to keep waiting");
     }
     // Told of a change, and there is none: the value is gone again, or the instance can never go on. Not too often.
     if (changed) std::this_thread::sleep_for(kPauseAfterNothing);
@@ -91,16 +91,16 @@ int run_wait(const Context& context, const WaitArguments& wait) {
 void add_wait_commands(CLI::App& program, Context& context) {
   const auto wait = std::make_shared<WaitArguments>();
   CLI::App& command = add_store_command(program, context, "wait",
-                                        "Wait until an instance has ended, or has changed its custom status or a value",
+                                        "Wait until an instance has ended or has changed its custom status or a value",
                                         [&context, wait] { return run_wait(context, *wait); });
-  command.add_option("instance", wait->instance, "Its id; one that does not exist yet is waited for")->required();
-  command.add_option("--timeout", wait->timeout, "How long: 250ms, 30s, 5m, 2h")->capture_default_str();
+  command.add_option("instance", wait->instance, "Id of the instance, which need not exist yet")->required();
+  command.add_option("--timeout", wait->timeout, "Timeout: 250ms, 30s, 5m, 2h")->capture_default_str();
   CLI::Option* const status =
       command
           .add_option("--status-change", wait->status_after,
-                      "Wait for a custom status with a version greater than this, or for the end")
+                      "Wait for a custom status with a version greater than VERSION, or for the end")
           ->check(at_least(0));
-  command.add_option("--kv", wait->key, "Wait until this key has a value, and print the value")->excludes(status);
+  command.add_option("--kv", wait->key, "Wait until KEY has a value and print the value")->excludes(status);
 }
 
 }  // namespace perdure::cli
