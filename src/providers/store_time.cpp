@@ -65,10 +65,10 @@ void StoreTime::report_jump(Milliseconds by) const {
                {{"jump_ms", std::to_string(by.count())}});
 }
 
-Timestamp StoreTime::now() {
+StoreTime::Moment StoreTime::moment() {
   const std::scoped_lock guard(mutex_);
   update();
-  return now_;
+  return {.now = now_, .steady = last_.steady};
 }
 
 bool StoreTime::is_ahead() {

@@ -25,7 +25,14 @@ class StoreTime {
  public:
   explicit StoreTime(std::shared_ptr<Clock> clock, Logger logger = {});
 
-  [[nodiscard]] Timestamp now();
+  // Two times of one moment. A thread that is stopped between two calls, for each of them, would see a jump.
+  struct Moment {
+    Timestamp now{};
+    Milliseconds steady{0};
+  };
+
+  [[nodiscard]] Timestamp now() { return moment().now; }
+  [[nodiscard]] Moment moment();
   [[nodiscard]] Milliseconds steady() const { return clock_->steady(); }
   [[nodiscard]] const Clock& clock() const noexcept { return *clock_; }
   // Whether store time is later than its source.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include <perdure/detail/thrown.h>
@@ -225,6 +226,8 @@ void LiveInstance::begin(const events::OrchestrationStarted& start) {
   try {
     root_ = (*handler_)(OrchestrationContext(*this), start.input);
     root_.start(*this);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     finish_with_error(ApplicationErrorKind::kOrchestrationFailed,
                       "the input of orchestration '" + start.name + "' cannot be used: " + detail::text_of(error));
@@ -305,6 +308,8 @@ void LiveInstance::finish() {
     Payload output = root_.output();
     if (superseded || !payload_fits("the output of the orchestration", output)) return;
     ending().finished = Finished{std::move(output)};
+  } catch (const std::bad_alloc&) {
+    throw;  // says nothing about the code: the turn is abandoned, and run again from the history
   } catch (const std::exception& error) {
     if (superseded) return;
     finish_with_error(ApplicationErrorKind::kOrchestrationFailed, detail::text_of(error));

@@ -143,12 +143,15 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
 
   // The time of the store. A dispatcher that keeps durations is told if the clock was set forward.
   Timestamp tick() {
-    const Milliseconds steady = store_->steady();
-    const Timestamp now = store_->now();
     if constexpr (requires { dispatcher_.clock_jumped(Milliseconds()); }) {
-      if (const Milliseconds by = jumps_.seen(now, steady); by.count() > 0) dispatcher_.clock_jumped(by);
+      const Milliseconds before = store_->steady();
+      const Timestamp now = store_->now();
+      const Milliseconds by = jumps_.seen(now, before, store_->steady());
+      if (by.count() > 0) dispatcher_.clock_jumped(by);
+      return now;
+    } else {
+      return store_->now();
     }
-    return now;
   }
 
   void carry_out(std::unique_lock<std::mutex>& lock) {

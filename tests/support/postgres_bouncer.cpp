@@ -51,6 +51,8 @@ PgBouncer::PgBouncer(int server_port, const std::string& pool_mode) : port_(free
                                                << "listen_backlog = 1024\n"  // for clients while it stands still
                                                << "unix_socket_dir =\n"
                                                << "auth_type = any\n"
+                                               << "admin_users = postgres\n"
+                                               << "server_login_retry = 1\n"
                                                << "default_pool_size = 50\n"
                                                << "pool_mode = " << pool_mode << "\n";
   start();

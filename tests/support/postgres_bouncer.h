@@ -22,6 +22,7 @@ class PgBouncer {
   PgBouncer& operator=(const PgBouncer&) = delete;
   ~PgBouncer();
 
+  // Its console, for commands like "KILL postgres", is the database "pgbouncer".
   [[nodiscard]] std::string url(const std::string& database = "postgres") const;
   [[nodiscard]] int port() const noexcept { return port_; }
 

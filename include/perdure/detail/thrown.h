@@ -5,6 +5,7 @@
 #pragma once
 
 #include <exception>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -29,11 +30,14 @@ inline constexpr const char* kThrewOther = "something was thrown that is not a s
   return text ? text : "an exception was thrown whose what() returns null";
 }
 
-// Returns what `call` returns. If it throws, returns what `failed` returns for the text of the exception.
+// Returns what `call` returns. If it throws, returns what `failed` returns for the text of the exception. A process
+// that is short of memory says nothing about the value: std::bad_alloc goes on.
 template <class Call, class Failed>
 std::invoke_result_t<Call> contain(Call&& call, Failed&& failed) {
   try {
     return std::forward<Call>(call)();
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     return failed(text_of(error));
   } catch (ForcedUnwind&) {

@@ -49,6 +49,7 @@ std::unique_ptr<Connection> Pool::take(Deadline deadline) {
     if (!free_.wait_until(lock, deadline, [this] { return in_use_ < size_; })) {
       throw PostgresError("53300", "all " + std::to_string(size_) + " connections of this process are in use");
     }
+    idle_.reserve(idle_.size() + in_use_ + 1);  // so that its return needs no memory
     ++in_use_;
     if (!idle_.empty()) {
       connection = std::move(idle_.back());

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <new>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -287,11 +288,9 @@ void Waker::work() {
       serve(*connection_);
       return;
     } catch (const PostgresError& error) {
-      connection_.reset();
-      if (!std::exchange(reported, true)) {
-        options_.logger.warn("the connection that wakes waiters is lost; they look for themselves until it is back",
-                             {{"error", as_provider_error(error).message()}});
-      }
+      lose_connection(as_provider_error(error).message(), std::exchange(reported, true));
+    } catch (const std::bad_alloc& error) {
+      lose_connection(error.what(), std::exchange(reported, true));
     }
     if (is_stopping()) return;
     note_everything();
@@ -300,6 +299,13 @@ void Waker::work() {
     while (!is_stopping() && std::chrono::steady_clock::now() < until) sleep_until(until, -1);
     if (is_stopping()) return;
   }
+}
+
+void Waker::lose_connection(const std::string& error, bool reported) {
+  connection_.reset();
+  if (reported) return;
+  options_.logger.warn("the connection that wakes waiters is lost; they look for themselves until it is back",
+                       {{"error", error}});
 }
 
 void Waker::serve(Connection& connection) {
@@ -343,7 +349,7 @@ void Waker::tell_others(Connection& connection, Deadline deadline) {
   try {
     connection.run(sql::kWakeWaiters, Parameters(id_, channel_, topics.instances, topics.activities, topics.groups),
                    deadline);
-  } catch (const PostgresError&) {
+  } catch (...) {
     const std::scoped_lock guard(mutex_);
     to_tell_ |= topics;  // others may still hear, once we can speak again
     throw;

@@ -111,6 +111,7 @@ class Waker {
   // The thread.
   void work();
   void serve(Connection& connection);
+  void lose_connection(const std::string& error, bool reported);
   [[nodiscard]] bool is_stopping();
   void sleep_until(Time time, int server_socket);
   void tell_others(Connection& connection, Deadline deadline);

@@ -18,13 +18,20 @@ constexpr int primary(int code) noexcept {
   return code & 0xFF;
 }
 
+// The primary code of what has happened, where SQLite calls it an error of the disk.
+int meaning_of(const SqliteError& error) noexcept {
+  // The log's index could not grow; SQLite has no other word for a full disk there.
+  if (error.code() == SQLITE_IOERR_SHMSIZE) return SQLITE_FULL;
+  // It could not be mapped.
+  if (error.code() == SQLITE_IOERR_SHMMAP && error.system_error() == ENOMEM) return SQLITE_NOMEM;
+  return primary(error.code());
+}
+
 }  // namespace
 
 ProviderError as_provider_error(const SqliteError& error) {
   const std::string what = error.what();
-  // The log's index could not grow; SQLite has no other word for a full disk there.
-  const int code = error.code() == SQLITE_IOERR_SHMSIZE ? SQLITE_FULL : primary(error.code());
-  switch (code) {
+  switch (meaning_of(error)) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
@@ -218,10 +225,12 @@ void Connection::checkpoint(Checkpoint mode) {
 }
 
 void Connection::fail(int code) const {
+  const int last_error = errno;  // of the call that failed, if SQLite does not remember it: it does not for a COMMIT
   std::string message = path_ + ": " + sqlite3_errmsg(handle_);
-  // SQLite calls a full disk by its name, but not an exhausted quota.
-  const int cause = primary(code) == SQLITE_IOERR ? sqlite3_system_errno(handle_) : 0;
-  if (code == SQLITE_IOERR_WRITE && (cause == EDQUOT || cause == ENOSPC)) code = SQLITE_FULL;
+  // SQLite calls a full disk by its name, but neither an exhausted quota nor a limit of the process (RLIMIT_FSIZE).
+  const int known = sqlite3_system_errno(handle_);
+  const int cause = known != 0 ? known : last_error;
+  if (code == SQLITE_IOERR_WRITE && (cause == EDQUOT || cause == ENOSPC || cause == EFBIG)) code = SQLITE_FULL;
   if (primary(code) == SQLITE_BUSY) message += describe_lock_holder(file_name());
   throw SqliteError(code, message, sqlite3_system_errno(handle_));
 }

@@ -40,24 +40,31 @@ std::optional<SavedTime::Row> SavedTime::load(Connection& connection) {
 }
 
 Timestamp SavedTime::begin(Connection& connection) {
-  steady_ = time_.steady();
   const std::optional<Row> saved = load(connection);
   if (!saved) {
     must_save_ = true;
-    return now_ = time_.now();
+    return read_time();
   }
   const Timestamp store_time = saved->store_time;
   const Milliseconds then = saved->steady;
+  const Milliseconds here = time_.steady();
   // A machine that was booted since then counts from zero.
-  const bool same_boot = saved->origin == origin_ && then <= steady_;
-  const Milliseconds passed = same_boot ? steady_ - then : Milliseconds(0);
-  time_.reach(store_time + passed * 9 / 10);
-  now_ = time_.now();
+  const bool same_boot = saved->origin == origin_ && then <= here;
+  const auto passed_at = [&](Milliseconds steady) { return same_boot ? steady - then : Milliseconds(0); };
+  time_.reach(store_time + passed_at(here) * 9 / 10);
+  read_time();
+  const Milliseconds passed = passed_at(steady_);  // this process may have been stopped since then
   const Timestamp expected = store_time + passed;
   const bool jumped = same_boot && now_ > expected + std::chrono::seconds(1) + passed / 1'000;
   if (jumped) extend_locks(connection, expected, now_ - expected);
   must_save_ = !same_boot || jumped || passed >= kInterval || time_.is_ahead();
   return now_;
+}
+
+Timestamp SavedTime::read_time() {
+  const StoreTime::Moment moment = time_.moment();
+  steady_ = moment.steady;
+  return now_ = moment.now;
 }
 
 void SavedTime::save(Connection& connection) {

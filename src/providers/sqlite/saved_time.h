@@ -38,6 +38,7 @@ class SavedTime {
   };
 
   [[nodiscard]] static std::optional<Row> load(Connection& connection);
+  Timestamp read_time();
   void extend_locks(Connection& connection, Timestamp from, Milliseconds by) const;
 
   StoreTime& time_;

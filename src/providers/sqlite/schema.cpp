@@ -192,6 +192,22 @@ Migrations migrations() {
   return kMigrations;
 }
 
+void refuse_strange_file(const std::string& path) {
+  const auto refuse_to_open = [&](const std::string& why) {
+    throw ProviderFailure({ProviderErrorKind::kUnavailable, path + ": " + why});
+  };
+  if (path.ends_with('/')) refuse_to_open("a store is a file, but this names a directory");
+  std::error_code error;
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  if (error || !std::filesystem::exists(found)) return;  // made new; a path that cannot be used shows when it is opened
+  if (!std::filesystem::is_regular_file(found)) refuse_to_open("this is not a regular file; name another path");
+  const std::uintmax_t names = std::filesystem::hard_link_count(path, error);
+  if (error || names <= 1) return;
+  refuse_to_open(
+      "the file has " + std::to_string(names) +
+      " names (hard links), and a store under two names is damaged; remove the other names, or copy the file");
+}
+
 void refuse_foreign_file(const std::string& path, Milliseconds busy_timeout, const std::string& vfs, Migrations steps) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);

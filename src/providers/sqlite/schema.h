@@ -16,6 +16,11 @@ inline constexpr std::int32_t kApplicationId = 0x50524455;
 using Migrations = std::span<const char* const>;
 [[nodiscard]] Migrations migrations();
 
+// Throws ProviderFailure with kUnavailable for what is no regular file, which would fail later or never respond, and
+// for a file with several hard links: under each name SQLite would keep a log of its own, so that two processes would
+// write the same pages.
+void refuse_strange_file(const std::string& path);
+
 // Looks at the file without changing a byte of it. Throws ProviderFailure with kIncompatibleStore for a foreign file,
 // and for one that a newer version wrote. A file that does not exist or is empty is fine.
 void refuse_foreign_file(const std::string& path, Milliseconds busy_timeout, const std::string& vfs, Migrations steps);

@@ -75,6 +75,7 @@ SqliteStore::SqliteStore(const std::string& path, const SqliteOptions& options)
     : in_memory_(path == kInMemory),
       time_(std::make_shared<StoreTime>(options.clock ? options.clock : std::make_shared<SystemClock>(),
                                         options.logger.with_target(log_target::kSqlite))) {
+  if (!in_memory_) refuse_strange_file(path);
   if (options.read_only) {
     open_for_reading(path, options);
     return;
@@ -226,7 +227,10 @@ SqliteStore::~SqliteStore() {
   }
   if (process_ != 0) {
     // What is still locked nobody can commit any more. If it cannot be released now, the next opening does it.
-    static_cast<void>(change<void>(kDurable, [this](Store& store) { store.release_process(process_); }));
+    try {
+      static_cast<void>(change<void>(kDurable, [this](Store& store) { store.release_process(process_); }));
+    } catch (const std::bad_alloc&) {  // likewise
+    }
   }
   writer_.reset();
   wake_ups_.reset();
@@ -239,9 +243,9 @@ namespace perdure {
 std::shared_ptr<Provider> SqliteProvider::open(const std::string& path, const SqliteOptions& options) {
   if (path.empty())
     throw ProviderFailure({ProviderErrorKind::kInvalidArgument, "the path of the store must not be empty"});
-  // A path is a path, also where SQLite would read a URI with options of its own.
-  const std::string plain = path.starts_with("file:") ? "./" + path : path;
   try {
+    // A path is a path, also where SQLite would read a URI with options of its own.
+    const std::string plain = path.starts_with("file:") ? "./" + path : path;
     return std::make_shared<sqlite::SqliteStore>(plain, options);
   } catch (const sqlite::SqliteError& error) {
     throw ProviderFailure(sqlite::as_provider_error(error));

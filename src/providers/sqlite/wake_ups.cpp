@@ -144,7 +144,7 @@ void WakeUps::watch() {
       if (!connection) connection = open_();
       const std::int64_t now = connection->integer("PRAGMA data_version");
       moved = std::exchange(version, now) != now || has_moved_();
-    } catch (const std::runtime_error&) {  // SqliteError, or ProviderFailure for a file that is another
+    } catch (const std::exception&) {  // of SQLite, ProviderFailure for a file that is another, or no memory
       // The store is in trouble; the waiters look for themselves and are told.
       connection.reset();
       moved = true;

@@ -79,7 +79,13 @@ std::size_t Writer::waiting() const {
 
 void Writer::work() {
   for (;;) {
-    const std::vector<Waiting*> group = next_group();
+    std::vector<Waiting*> group;
+    try {
+      group = next_group();
+    } catch (const std::bad_alloc&) {  // the jobs are still in the queue
+      std::this_thread::yield();
+      continue;
+    }
     if (group.empty()) return;
     run_group(group);
     {
