@@ -1,7 +1,8 @@
 #include "providers/store_time.h"
 
 #include <algorithm>
-#include <string>
+#include <array>
+#include <charconv>
 
 #include "providers/times.h"
 
@@ -54,15 +55,34 @@ void StoreTime::update() {
   const Milliseconds tolerance = Milliseconds(1'000) + passed / 1'000;
   const Timestamp expected = shifted(last_.source, passed);
   last_ = reading;
-  if (reading.source > shifted(expected, tolerance)) report_jump(between(expected, reading.source));
-  if (reading.source < shifted(expected, -tolerance)) report_jump(-between(reading.source, expected));
+  if (reading.source > shifted(expected, tolerance)) note_jump(between(expected, reading.source));
+  if (reading.source < shifted(expected, -tolerance)) note_jump(-between(reading.source, expected));
 }
 
-void StoreTime::report_jump(Milliseconds by) const {
-  logger_.warn(by.count() > 0
-                   ? "the clock was set forward; timers that are due fire now"
-                   : "the clock was set back; store time advances at nine tenths until the clock has caught up",
-               {{"jump_ms", std::to_string(by.count())}});
+void StoreTime::note_jump(Milliseconds by) {
+  jumps_.push_back(by);
+  has_jumps_ = true;
+}
+
+void StoreTime::report_jumps() noexcept {
+  if (!has_jumps_) return;
+  std::vector<Milliseconds> jumps;
+  {
+    const std::scoped_lock guard(mutex_);
+    jumps.swap(jumps_);
+    has_jumps_ = false;
+  }
+  for (const Milliseconds by : jumps) {
+    log_jump(logger_, by, "the clock was set forward; timers that are due fire now",
+             "the clock was set back; store time advances at nine tenths until the clock has caught up");
+  }
+}
+
+void log_jump(const Logger& logger, Milliseconds by, std::string_view forward, std::string_view back) noexcept {
+  std::array<char, 24> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), by.count()).ptr;
+  const std::string_view size(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  logger.warn(by.count() > 0 ? forward : back, {{"jump_ms", size}});
 }
 
 StoreTime::Moment StoreTime::moment() {

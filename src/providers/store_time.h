@@ -7,12 +7,18 @@
 //
 // So store time never runs backwards and never stands still. Durations grow by at most a ninth, and an offset is gone
 // after ten times its length.
+//
+// Whichever call sees a jump leaves it for report_jumps(), because a sink may take its time or call the store: callers
+// call that when they are outside locks and transactions.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <perdure/clock.h>
 #include <perdure/log.h>
@@ -45,6 +51,10 @@ class StoreTime {
   // Returns the steady time at which a wait ends that begins now and was to end at `deadline`. A source that is set
   // during the wait makes it neither longer nor shorter.
   [[nodiscard]] Milliseconds end_of_wait(Timestamp deadline);
+  // Logs each jump that was seen and not logged yet.
+  void report_jumps() noexcept;
+  [[nodiscard]] bool has_jumps_to_report() const noexcept { return has_jumps_; }
+
   // See Clock::wait_until.
   void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Milliseconds until) {
     clock_->wait_until(lock, changed, until);
@@ -58,15 +68,32 @@ class StoreTime {
 
   [[nodiscard]] Reading read() const;
   void update();  // under the mutex
-  void report_jump(Milliseconds by) const;
+  void note_jump(Milliseconds by);
 
   std::shared_ptr<Clock> clock_;
   Logger logger_;
   std::mutex mutex_;
   Reading last_;
   Timestamp now_;
-  int tenths_ = 0;  // of a millisecond, beyond now_
+  int tenths_ = 0;                   // of a millisecond, beyond now_
+  std::vector<Milliseconds> jumps_;  // not logged yet
+  std::atomic<bool> has_jumps_ = false;
 };
+
+// Reports jumps at the end of a scope. It is declared before the locks of the scope, so that it ends after them.
+class JumpReport {
+ public:
+  explicit JumpReport(StoreTime& time) noexcept : time_(time) {}
+  JumpReport(const JumpReport&) = delete;
+  JumpReport& operator=(const JumpReport&) = delete;
+  ~JumpReport() { time_.report_jumps(); }
+
+ private:
+  StoreTime& time_;
+};
+
+// Logs that a clock was set by `by`. The texts say what that means for the store.
+void log_jump(const Logger& logger, Milliseconds by, std::string_view forward, std::string_view back) noexcept;
 
 // `time` plus `by`, at most the greatest value.
 [[nodiscard]] Milliseconds saturating_sum(Milliseconds time, Milliseconds by) noexcept;

@@ -1,4 +1,5 @@
 // The store behind its mutex and its clock: every call is a transaction with one time, and waits hear of every change.
+// Jumps of the clock are logged when the mutex is free.
 #pragma once
 
 #include <algorithm>
@@ -30,16 +31,16 @@ class Transactions {
   // Calls operation(store, now) and answers what it answers.
   template <class Operation>
   auto run(Operation operation) {
-    const std::scoped_lock lock(mutex_);
-    const Timestamp now = time_.now();
-    return operation(store_, now);
+    const JumpReport report(time_);
+    return run_locked(operation);
   }
 
   // The same, and wakes everybody who waits to look again.
   template <class Operation>
   auto run_and_notify(Operation operation) {
+    const JumpReport report(time_);
     const Notifier notifier{changed_};  // after the mutex is free, even if the operation throws
-    return run(std::move(operation));
+    return run_locked(operation);
   }
 
   void notify() noexcept { changed_.notify_all(); }
@@ -48,6 +49,7 @@ class Transactions {
   // stop.
   template <class Look>
   bool wait(Look look, Timestamp deadline, const std::stop_token& stop = {}) {
+    const JumpReport report(time_);
     const std::stop_callback woken(stop, [this]() noexcept { wake_to_check(); });  // outlives the lock
     std::unique_lock lock(mutex_);
     const std::uint64_t epoch = epoch_;
@@ -56,6 +58,12 @@ class Transactions {
       const Outlook outlook = look(std::as_const(store_), time_.now());
       if (outlook.found) return true;
       if (epoch != epoch_ || time_.steady() >= end || stop.stop_requested()) return false;
+      if (time_.has_jumps_to_report()) {
+        lock.unlock();
+        time_.report_jumps();
+        lock.lock();
+        continue;  // a change in between did not wake this wait
+      }
       time_.wait_until(lock, changed_, std::min(end, time_.steady_at(outlook.look_again_at)));
     }
   }
@@ -78,6 +86,13 @@ class Transactions {
       const std::scoped_lock lock(mutex_);
     }  // a thread that has checked already sleeps by now
     changed_.notify_all();
+  }
+
+  template <class Operation>
+  auto run_locked(Operation& operation) {
+    const std::scoped_lock lock(mutex_);
+    const Timestamp now = time_.now();
+    return operation(store_, now);
   }
 
   struct Notifier {

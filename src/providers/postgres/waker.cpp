@@ -233,8 +233,17 @@ Parameters Waker::announcement(const Topics& wanted) const {
                     wanted.groups);
 }
 
-// In a transaction of its own that is over before anybody looks: who commits behind it sees it.
 void Waker::announce(const Topics& wanted) {
+  try {
+    announce_now(wanted);
+  } catch (const PostgresError& error) {
+    // The next look of the waiter reports it. Other waiters can announce while the sink writes.
+    options_.logger.debug("a waiter could not be announced", {{"error", error.what()}});
+  }
+}
+
+// In a transaction of its own that is over before anybody looks: who commits behind it sees it.
+void Waker::announce_now(const Topics& wanted) {
   const Deadline deadline = call_deadline();
   const Announcing announcing(*this, deadline);
   if (!announcing.begun()) return;  // the server does not respond, as the look will show
@@ -246,13 +255,8 @@ void Waker::announce(const Topics& wanted) {
     all |= announced_;  // others may come back, and an announcement costs more than a notification in vain
   }
   const Time at = std::chrono::steady_clock::now();
-  try {
-    static_cast<void>(pool_.run(sql::kAnnounceWaiter, announcement(all), Repeat::kIfLost, deadline));
-    announced(all, at);
-  } catch (const PostgresError& error) {
-    // Whoever waits looks next, and is told.
-    options_.logger.debug("a waiter could not be announced", {{"error", error.what()}});
-  }
+  static_cast<void>(pool_.run(sql::kAnnounceWaiter, announcement(all), Repeat::kIfLost, deadline));
+  announced(all, at);
 }
 
 void Waker::forget_announcements() {

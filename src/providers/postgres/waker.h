@@ -105,6 +105,7 @@ class Waker {
   [[nodiscard]] bool is_announced(const Topics& wanted) const noexcept;
   [[nodiscard]] Parameters announcement(const Topics& wanted) const;
   void announce(const Topics& wanted);
+  void announce_now(const Topics& wanted);
   void announced(const Topics& topics, Time at);
   void forget_announcements();
 

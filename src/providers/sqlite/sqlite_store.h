@@ -52,7 +52,7 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   }
   ProviderResult<StoredHistory> read_history(const LockToken& token, EventId after) override {
     return read<StoredHistory>(
-        [&](Connection& connection) { return read_locked_history(connection, token, after, now()); });
+        [&](Connection& connection) { return read_locked_history(connection, token, after, time_->now()); });
   }
   std::vector<ProviderResult<CommitAnswer>> ack_orchestration_items(std::span<const TurnCommit> commits) override {
     return batch<CommitAnswer>(commits, kDurable,
@@ -138,7 +138,11 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   void wake_waiters() noexcept override {
     if (home_.is_this()) wake_ups_->interrupt();
   }
-  [[nodiscard]] Timestamp now() override { return time_->now(); }
+  // Not for what reads in a transaction: that uses time_.
+  [[nodiscard]] Timestamp now() override {
+    const JumpReport report(*time_);
+    return time_->now();
+  }
   [[nodiscard]] Milliseconds steady() override { return time_->steady(); }
 
   ProviderResult<void> register_node(const NodeInfo& node) override {
@@ -179,14 +183,14 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
     return read<SystemMetrics>([](Connection& connection) { return sqlite::system_metrics(connection); });
   }
   ProviderResult<QueueDepths> queue_depths() override {
-    return read<QueueDepths>([this](Connection& connection) { return sqlite::queue_depths(connection, now()); });
+    return read<QueueDepths>([this](Connection& connection) { return sqlite::queue_depths(connection, time_->now()); });
   }
   ProviderResult<std::vector<NodeInfo>> list_nodes() override {
     return read<std::vector<NodeInfo>>([](Connection& connection) { return sqlite::list_nodes(connection); });
   }
   ProviderResult<ActivityPage> list_activities(const ActivityQuery& query) override {
     return read<ActivityPage>(
-        [&](Connection& connection) { return sqlite::list_activities(connection, query, now()); });
+        [&](Connection& connection) { return sqlite::list_activities(connection, query, time_->now()); });
   }
   ProviderResult<StartPage> list_queued_starts(const StartQuery& query) override {
     return read<StartPage>([&](Connection& connection) { return sqlite::list_queued_starts(connection, query); });
@@ -275,6 +279,7 @@ std::vector<ProviderResult<T>> SqliteStore::batch(std::span<const Element> eleme
   std::vector<ProviderResult<T>> outcomes(elements.size(), ProviderResult<T>(not_run));
   if (elements.empty()) return outcomes;
   if (!writer_) return std::vector<ProviderResult<T>>(elements.size(), ProviderResult<T>(not_writable()));
+  const JumpReport report(*time_);
   for (std::size_t first = 0; first < elements.size(); first += Writer::kPartsPerTransaction) {
     Job job;
     job.parts = std::min(elements.size() - first, Writer::kPartsPerTransaction);
@@ -290,6 +295,7 @@ template <class T, class Step>
 ProviderResult<T> SqliteStore::change(bool durable, const Step& step) {
   if (!home_.is_this()) return used_by_child(home_);
   if (!writer_) return not_writable();
+  const JumpReport report(*time_);
   ProviderResult<T> outcome = ProviderError(ProviderErrorKind::kUnavailable, "the store returned no result");
   Job job;
   job.durable = durable;
@@ -311,6 +317,7 @@ ProviderResult<T> SqliteStore::read(const Look& look) {
   if (!home_.is_this()) return used_by_child(home_);
   if (!readers_) return change<T>(kMayBeForgotten, [&](Store& store) { return look(store.connection()); });
   if (const std::optional<ProviderError> failed = failure()) return *failed;
+  const JumpReport report(*time_);
   try {
     std::optional<ProviderResult<T>> outcome;
     readers_->run([&](Connection& connection) { outcome = look(connection); });

@@ -20,7 +20,7 @@ ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp 
       [&] {
         ProviderResult<WakeUps::Look> answer = read<WakeUps::Look>([&](Connection& connection) {
           WakeUps::Look look;
-          const Timestamp current = now();
+          const Timestamp current = time_->now();
           const auto consider = [&look](bool is_ready, std::optional<Timestamp> next) {
             look.satisfied = look.satisfied || is_ready;
             if (next) look.again_at = std::min(look.again_at.value_or(*next), *next);

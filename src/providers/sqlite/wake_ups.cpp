@@ -89,6 +89,7 @@ void WakeUps::interrupt() noexcept {
 
 bool WakeUps::wait(std::span<const std::size_t> topics, Timestamp deadline, const std::function<Look()>& look,
                    const std::stop_token& stop) {
+  const JumpReport report(*time_);
   const std::stop_callback woken(stop, [this]() noexcept { wake_to_check(); });  // outlives the lock
   std::unique_lock lock(mutex_);
   const std::uint64_t interrupts = interrupts_;
@@ -119,6 +120,12 @@ bool WakeUps::wait(std::span<const std::size_t> topics, Timestamp deadline, cons
         due_at = std::min(due_at, topics_[topic].due_at.value_or(again_at));
       }
       if (seen_changes() != seen || interrupted() || time_->steady() >= end || now >= again_at) break;
+      if (time_->has_jumps_to_report()) {
+        lock.unlock();
+        time_->report_jumps();
+        lock.lock();
+        continue;  // a change in between did not wake this wait
+      }
       time_->wait_until(lock, changed_, std::min(end, time_->steady_at(due_at)));
     }
     if (interrupted()) break;
