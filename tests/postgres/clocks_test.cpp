@@ -8,6 +8,7 @@
 
 #include <perdure/perdure.h>
 #include "postgres/orders.h"
+#include "support/calling_sink.h"
 #include "support/postgres_schema.h"
 
 namespace perdure::test {
@@ -93,6 +94,34 @@ TEST(PostgresTime, NeverRunsBackwardsForAProvider) {
   EXPECT_EQ(store->now(), kStart + 45min) << "the clock has caught up";
   schema.advance(1min);
   EXPECT_EQ(store->now(), kStart + 46min);
+}
+
+// A clock that is set back is reported when it is certain that no response was only late.
+TEST(PostgresTime, ReportsEachJumpOnceWithItsSize) {
+  PostgresSchema schema(kStart);
+  const auto sink = std::make_shared<CallingSink>();
+  PostgresOptions options;
+  options.logger = Logger(sink);
+  const auto store = schema.connect(options);
+  sink->use(store);
+  const auto pass = [&](Milliseconds by) {
+    schema.advance(by);
+    static_cast<void>(store->now());
+  };
+  pass(1min);
+  EXPECT_EQ(sink->take_jumps(), "");
+  schema.step(1h);
+  static_cast<void>(store->now());
+  static_cast<void>(store->now());
+  EXPECT_EQ(sink->take_jumps(), "3600000 ");
+  pass(1min);
+  schema.step(-1h);
+  static_cast<void>(store->now());
+  pass(10s);
+  EXPECT_EQ(sink->take_jumps(), "-3600000 ");
+  for (int i = 0; i < 12; ++i) pass(1h);
+  EXPECT_EQ(sink->take_jumps(), "") << "the clock catches up, which is no jump";
+  EXPECT_EQ(sink->blocked(), 0) << "a call of the sink waits for the store";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "providers/store_errors.h"
+#include "providers/store_time.h"
 
 namespace perdure::postgres {
 
@@ -15,9 +16,18 @@ constexpr const char* kReachTime = "SELECT reach_time($1::bigint)";
 }  // namespace
 
 Timestamp Pool::see(Timestamp told) noexcept {
-  const std::scoped_lock guard(time_mutex_);
-  estimate_until_ = {};
-  return time_.report(told, clock_->steady());
+  ServerTime::Report report;
+  {
+    const std::scoped_lock guard(time_mutex_);
+    estimate_until_ = {};
+    report = time_.report(told, clock_->steady());
+  }
+  if (report.jump.count() != 0) {
+    log_jump(logger_, report.jump, "the server's clock was set forward; timers that are due fire now",
+             "the server's clock was set back, or the server was replaced by one whose clock is behind; store time "
+             "advances at nine tenths until the clock has caught up");
+  }
+  return report.time;
 }
 
 std::optional<Timestamp> Pool::recent_now() noexcept {

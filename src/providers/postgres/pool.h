@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <perdure/clock.h>
+#include <perdure/log.h>
 #include "providers/home_process.h"
 #include "providers/postgres/connection.h"
 #include "providers/postgres/server_time.h"
@@ -30,8 +31,13 @@ enum class Repeat : std::uint8_t {
 class Pool {
  public:
   // `tolerance`: see PostgresOptions::time_tolerance.
-  Pool(ConnectionOptions options, std::size_t size, Milliseconds tolerance, std::shared_ptr<Clock> clock)
-      : options_(std::move(options)), size_(size), clock_(std::move(clock)), time_(tolerance), tolerance_(tolerance) {}
+  Pool(ConnectionOptions options, std::size_t size, Milliseconds tolerance, std::shared_ptr<Clock> clock, Logger logger)
+      : options_(std::move(options)),
+        size_(size),
+        clock_(std::move(clock)),
+        logger_(std::move(logger)),
+        time_(tolerance),
+        tolerance_(tolerance) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
@@ -55,7 +61,8 @@ class Pool {
   void when_an_answer_is_lost(std::function<void()> call) { answer_lost_ = std::move(call); }
 
   // Takes note of a time that the server has told, and answers it, or the latest one: no caller sees time run
-  // backwards, though servers change and their clocks are set.
+  // backwards, though servers change and their clocks are set. Logs each jump that it notices, so it must not be called
+  // under a lock.
   Timestamp see(Timestamp told) noexcept;
   // What the server's clock shows now, by the last time that it has told. Nothing if that is longer ago than we
   // tolerate.
@@ -90,6 +97,7 @@ class Pool {
   std::function<void()> answer_lost_;
   std::atomic<std::uint64_t> round_trips_ = 0;
   std::shared_ptr<Clock> clock_;
+  Logger logger_;
   std::mutex time_mutex_;
   ServerTime time_;
   Milliseconds tolerance_;

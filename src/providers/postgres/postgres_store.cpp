@@ -79,7 +79,7 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
              .connect_timeout = options.connect_timeout,
              .answer_timeout = options.answer_timeout},
             options.connections, options.time_tolerance,
-            options.clock ? options.clock : std::make_shared<SystemClock>()) {
+            options.clock ? options.clock : std::make_shared<SystemClock>(), options_.logger) {
   {
     Connection connection(pool_.options(), Connection::Untouched());
     if (connection.server_version() < kOldestServer) {

@@ -15,14 +15,15 @@ Timestamp ServerTime::least(Milliseconds steady) const noexcept {
   return heard_ + (steady - heard_at_) * 9 / 10;
 }
 
-Timestamp ServerTime::report(Timestamp reported, Milliseconds steady) noexcept {
+ServerTime::Report ServerTime::report(Timestamp reported, Milliseconds steady) noexcept {
   if (latest_ == Timestamp()) {
     heard_ = latest_ = reported;
     heard_at_ = steady;
-    return latest_;
+    return {latest_, jumps_.seen(reported, steady, false)};
   }
   const Timestamp expected = std::max(least(steady), latest_);
-  if (reported < expected - tolerance_) {
+  const bool early = reported < expected - tolerance_;
+  if (early) {
     behind_ = true;
     latest_ = expected;  // the next call proposes it
   } else if (behind_ ? reported > expected : reported >= heard_) {
@@ -31,7 +32,7 @@ Timestamp ServerTime::report(Timestamp reported, Milliseconds steady) noexcept {
     heard_at_ = steady;
   }
   latest_ = std::max(latest_, reported);
-  return latest_;
+  return {latest_, jumps_.seen(reported, steady, early)};
 }
 
 std::optional<Timestamp> ServerTime::recent(Milliseconds steady) noexcept {

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include <perdure/types.h>
+#include "providers/postgres/server_jumps.h"
 
 namespace perdure::postgres {
 
@@ -22,8 +23,12 @@ class ServerTime {
   // `tolerance`: see PostgresOptions::time_tolerance.
   explicit ServerTime(Milliseconds tolerance) noexcept : tolerance_(tolerance) {}
 
-  // Takes note of a time that the server has reported. Returns it, or the latest time that any caller has seen.
-  Timestamp report(Timestamp reported, Milliseconds steady) noexcept;
+  struct Report {
+    Timestamp time{};      // the reported one, or the latest that any caller has seen
+    Milliseconds jump{0};  // by how much the clock was set, if this shows it; each jump once
+  };
+  // Takes note of a time that the server has reported.
+  Report report(Timestamp reported, Milliseconds steady) noexcept;
   // Returns the time by the last report, or std::nullopt if that is older than the tolerance.
   [[nodiscard]] std::optional<Timestamp> recent(Milliseconds steady) noexcept;
   // Returns the same, however old the last report is.
@@ -41,6 +46,7 @@ class ServerTime {
   Timestamp heard_{};         // from the server, the latest,
   Milliseconds heard_at_{0};  // and when
   Timestamp proposed_{};      // last
+  ServerJumps jumps_;
   bool behind_ = false;
 };
 
