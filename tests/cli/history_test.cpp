@@ -1,5 +1,6 @@
 // history: its formats, following, and the bars of the timeline
 #include <chrono>
+#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include <perdure/history_text.h>
 #include <perdure/perdure.h>
 #include "cli/event_views.h"
+#include "cli/history_follower.h"
 #include "cli/history_timeline.h"
 #include "cli/program.h"
 #include "cli/program_run.h"
@@ -189,6 +191,48 @@ TEST(FollowedHistory, PrintsEventsAsTheyCome) {
   EXPECT_EQ(exit_code, 0) << err.str();
   EXPECT_TRUE(text.contains("ExternalEvent  'approved' data=\"yes\""));
   EXPECT_TRUE(text.contains("OrchestrationCompleted"));
+}
+
+// Every wait on it ends at once, and the source is set in the midst of the first one.
+class SetClock final : public Clock {
+ public:
+  explicit SetClock(Milliseconds set_by) : set_by_(set_by) {}
+
+  [[nodiscard]] Timestamp now() const override {
+    const std::scoped_lock guard(mutex_);
+    return Timestamp(Milliseconds(1'700'000'000'000)) + steady_ + offset_;
+  }
+  [[nodiscard]] Milliseconds steady() const override {
+    const std::scoped_lock guard(mutex_);
+    return steady_;
+  }
+  [[nodiscard]] std::string steady_origin() const override { return "one"; }
+  void wait_until(std::unique_lock<std::mutex>&, std::condition_variable&, Milliseconds until) override {
+    const std::scoped_lock guard(mutex_);
+    offset_ = set_by_;
+    steady_ = until;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Milliseconds set_by_;
+  Milliseconds steady_{0};
+  Milliseconds offset_{0};
+};
+
+TEST(FollowedHistory, TimesOutByTheSteadyClock) {
+  for (const Milliseconds by : {Milliseconds(1h), Milliseconds(-1h)}) {
+    const auto clock = std::make_shared<SetClock>(by);
+    MemoryProviderOptions options;
+    options.clock = clock;
+    const auto store = make_memory_provider(std::move(options));
+    Client(store).start_orchestration("waiting", "Approval");
+    std::ostringstream out;
+    std::ostringstream err;
+    const cli::Context context{.out = out, .err = err};
+    EXPECT_THROW(cli::follow_history(context, store, {.instance = "waiting", .timeout = "60s"}), ClientError);
+    EXPECT_EQ(clock->steady(), 60s) << "the clock was set by " << by.count() << " ms";
+  }
 }
 
 // ---- events of every kind ----
