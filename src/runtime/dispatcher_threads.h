@@ -144,11 +144,9 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   // The time of the store. A dispatcher that keeps durations is told if the clock was set forward.
   Timestamp tick() {
     if constexpr (requires { dispatcher_.clock_jumped(Milliseconds()); }) {
-      const Milliseconds before = store_->steady();
-      const Timestamp now = store_->now();
-      const Milliseconds by = jumps_.seen(now, before, store_->steady());
-      if (by.count() > 0) dispatcher_.clock_jumped(by);
-      return now;
+      const ClockJumps::Reading reading = ClockJumps::read(*store_);
+      if (const Milliseconds by = jumps_.seen(reading); by.count() > 0) dispatcher_.clock_jumped(by);
+      return reading.now;
     } else {
       return store_->now();
     }
