@@ -2,13 +2,17 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <system_error>
 
+#include <fcntl.h>
 #include <libpq-fe.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include "providers/postgres/connection.h"
 
@@ -113,6 +117,17 @@ std::optional<ServerError> find_server_error(std::string_view text) {
   return std::nullopt;
 }
 
+// libpq shows the error of a system call only as a part of its text, and that of a resolver not at all.
+bool lacked_descriptors(std::string_view text) {
+  for (const int error : {EMFILE, ENFILE}) {
+    if (text.find(std::generic_category().message(error)) != std::string_view::npos) return true;
+  }
+  const int probe = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (probe < 0) return errno == EMFILE || errno == ENFILE;
+  ::close(probe);
+  return false;
+}
+
 // libpq separates what it tried by line feeds.
 std::string in_one_line(std::string_view text) {
   std::string line;
@@ -169,6 +184,7 @@ PostgresError Connection::connect_error() const {
   if (std::optional<ServerError> error = find_server_error(text)) {
     return {std::move(error->state), "cannot connect to the server: " + error->message};
   }
+  if (lacked_descriptors(text)) return {std::string(kOutOfDescriptors), in_one_line(text)};
   return {PQconnectionNeedsPassword(handle_.get()) != 0 ? "28P01" : "08001", in_one_line(text)};
 }
 

@@ -28,6 +28,8 @@ inline constexpr std::string_view kTurnRefused = "PD001";
 inline constexpr std::string_view kWorkLost = "PD002";
 inline constexpr std::string_view kQueuedAlready = "PD003";
 inline constexpr std::string_view kDuplicate = "23505";
+// Not of the server: this process could not open a socket, a file or a pipe.
+inline constexpr std::string_view kOutOfDescriptors = "PD004";
 
 class PostgresError final : public std::runtime_error {
  public:

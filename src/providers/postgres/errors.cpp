@@ -20,6 +20,10 @@ constexpr std::array kMeanings = {
     Meaning{"40P01", ProviderErrorKind::kBusy, "the transaction conflicted with others; try again"},
     Meaning{"55P03", ProviderErrorKind::kBusy, "another transaction has locked the rows; try again"},
     Meaning{"57014", ProviderErrorKind::kBusy, "the server cancelled the statement; check its load, and try again"},
+    Meaning{
+        kOutOfDescriptors, ProviderErrorKind::kUnavailable,
+        "this process is out of file descriptors; raise its limit (ulimit -n) or that of the machine (fs.file-max), "
+        "or lower PostgresOptions::connections"},
     Meaning{"53100", ProviderErrorKind::kDiskFull, "nothing was written; free disk space on the server, and try again"},
     Meaning{"53300", ProviderErrorKind::kUnavailable,
             "raise max_connections, lower PostgresOptions::connections, or use a connection pooler"},

@@ -93,7 +93,8 @@ class Waker::Announcing {
 Waker::Waker(Pool& pool, Options options)
     : pool_(pool), options_(std::move(options)), id_(random_id()), channel_(channel_of(pool.options().schema)) {
   if (::pipe2(pipe_.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
-    throw PostgresError("53000", "cannot make a pipe: " + std::generic_category().message(errno));
+    throw PostgresError(std::string(kOutOfDescriptors),
+                        "cannot make a pipe: " + std::generic_category().message(errno));
   }
   try {
     connection_ = listen(pool_);
