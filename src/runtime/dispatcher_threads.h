@@ -36,13 +36,13 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   using After = std::function<std::function<void()>(Dispatcher&, bool own_thread)>;
 
   // Makes the threads, which do nothing before release(). Throws std::system_error if one cannot be made; close() ends
-  // the others.
-  void make(std::size_t threads, Perform perform, After after = {}) {
+  // the others. `purpose` and `option` are for its text: what they are for, and what lowers the number of threads.
+  void make(const char* purpose, const char* option, std::size_t threads, Perform perform, After after = {}) {
     perform_ = std::move(perform);
     after_ = std::move(after);
     const std::scoped_lock lock(mutex_);
     threads_.reserve(threads);
-    make_threads("a dispatcher", "orchestration_concurrency", threads, [this] {
+    make_threads(purpose, option, threads, [this] {
       threads_.emplace_back([self = this->shared_from_this()] { self->run(); });
       ++live_;
     });
@@ -53,7 +53,7 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
     changed_.notify_all();
   }
   void start(std::size_t threads, Perform perform, After after = {}) {
-    make(threads, std::move(perform), std::move(after));
+    make("a dispatcher", "their number", threads, std::move(perform), std::move(after));
     release();
   }
 

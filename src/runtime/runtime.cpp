@@ -175,8 +175,9 @@ class Runtime::Threads {
                 [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp now) { d.abandoned(run, now); }); }});
     const auto handover = handover_;
     const std::weak_ptr<OrchestrationThreads> turns = turns_;
+    // Their number is fixed; those of activities were made before.
     activities_->make(
-        kWorkerThreads,
+        "the dispatcher of activities", "worker_concurrency", kWorkerThreads,
         [calls, runner = running_](worker::RequestBody body) {
           return worker::perform(calls, *runner, std::move(body));
         },
@@ -184,6 +185,7 @@ class Runtime::Threads {
           return outside(dispatcher.take_news(), handover, turns);
         });
     turns_->make(
+        "the dispatcher of orchestrations", "orchestration_concurrency",
         options_.orchestration_concurrency + kThreadsBesideTurns,
         [calls, turns = node.turns](orchestration::RequestBody body) {
           return orchestration::perform(calls, *turns, std::move(body));

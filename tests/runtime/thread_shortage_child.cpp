@@ -52,8 +52,10 @@ std::size_t threads_of_process() {
   return count;
 }
 
-// Fails at the first thread, then at the second, until all can be made.
-void try_with_ever_more_threads(const std::function<void()>& make, const std::string& expected) {
+// Fails at the first thread, then at the second, until all can be made. `expected` returns what the error of the
+// attempt with so many threads contains.
+void try_with_ever_more_threads(const std::function<void()>& make,
+                                const std::function<std::string(int threads)>& expected) {
   const std::size_t threads_before = threads_of_process();
   for (int threads = 0;; ++threads) {
     const std::string at = " with " + std::to_string(threads) + " threads";
@@ -64,7 +66,7 @@ void try_with_ever_more_threads(const std::function<void()>& make, const std::st
       require(threads > 0, "works without threads");
       return;
     } catch (const std::exception& error) {
-      require(std::string(error.what()).find(expected) != std::string::npos, error.what() + at);
+      require(std::string(error.what()).find(expected(threads)) != std::string::npos, error.what() + at);
     }
     require(eventually([&] { return threads_of_process() == threads_before; }), "threads are left behind" + at);
   }
@@ -80,13 +82,27 @@ void try_with_ever_more_threads(const std::function<void()>& make, const std::st
     co_return co_await ctx.schedule_activity<int>("Work");
   });
   client.start_orchestration("i", "Flow");
+  RuntimeOptions options;
+  options.worker_concurrency = 2;
+  options.orchestration_concurrency = 3;
   std::unique_ptr<Runtime> runtime;
   const auto make = [&] {
     require(runs == 0, "a node that was never returned has run an activity");
     require(client.list_nodes().empty(), "a node that was never returned is registered");
-    runtime = std::make_unique<Runtime>(store, registry);
+    runtime = std::make_unique<Runtime>(store, registry, options);
   };
-  try_with_ever_more_threads(make, "cannot create a thread for");
+  // The threads of activities are made first, then those of their dispatcher, whose number is fixed, then the turns'.
+  try_with_ever_more_threads(make, [&](int threads) -> std::string {
+    const std::string raise = "raise the limit of threads (ulimit -u, pids.max) or of memory, or lower ";
+    if (threads < 2)
+      return "cannot create a thread for activities (" + std::to_string(threads) + " of 2 created); " + raise +
+             "worker_concurrency";
+    if (threads < 6)
+      return "no thread can be made for the dispatcher of activities (" + std::to_string(threads - 2) +
+             " of 4 were); " + raise + "worker_concurrency";
+    return "no thread can be made for the dispatcher of orchestrations (" + std::to_string(threads - 6) +
+           " of 6 were); " + raise + "orchestration_concurrency";
+  });
   require(client.wait_for_orchestration("i", 30s).completed(), "the last node does not work");
 }
 
@@ -100,7 +116,7 @@ void try_with_ever_more_threads(const std::function<void()>& make, const std::st
           throw;
         }
       },
-      "cannot create a thread");
+      [](int) { return "cannot create a thread"; });
 }
 
 [[maybe_unused]] void replace_thread() {
