@@ -10,7 +10,7 @@
 
 #include <perdure/provider_admin.h>
 #ifdef PERDURE_CLI_POSTGRES
-#include <libpq-fe.h>
+#include "providers/postgres/connection.h"
 #endif
 
 namespace perdure::cli {
@@ -40,18 +40,15 @@ void remove_sqlite_file(const std::string& path) {
 }
 
 #ifdef PERDURE_CLI_POSTGRES
-void drop_schema(const std::string& url, const std::string& schema) {
-  const std::unique_ptr<PGconn, void (*)(PGconn*)> connection(PQconnectdb(url.c_str()), PQfinish);
-  const std::unique_ptr<char, void (*)(void*)> name(PQescapeIdentifier(connection.get(), schema.data(), schema.size()),
-                                                    PQfreemem);
-  std::string why = "no connection";
-  if (PQstatus(connection.get()) == CONNECTION_OK && name) {
-    const std::unique_ptr<PGresult, void (*)(PGresult*)> answer(
-        PQexec(connection.get(), ("DROP SCHEMA IF EXISTS " + std::string(name.get()) + " CASCADE").c_str()), PQclear);
-    if (PQresultStatus(answer.get()) == PGRES_COMMAND_OK) return;
-    why = PQerrorMessage(connection.get());
+void drop_schema(const std::string& url, const std::string& schema, Milliseconds patience) {
+  try {
+    const postgres::ConnectionOptions options{
+        .url = url, .schema = schema, .connect_timeout = patience, .answer_timeout = patience};
+    postgres::Connection connection(options, postgres::Connection::Untouched());
+    connection.execute("DROP SCHEMA IF EXISTS " + connection.quoted_name(schema) + " CASCADE");
+  } catch (const postgres::PostgresError& error) {
+    throw std::runtime_error("the schema " + schema + " cannot be dropped: " + error.what());
   }
-  throw std::runtime_error("the schema " + schema + " cannot be dropped: " + why);
 }
 #endif
 
@@ -82,12 +79,12 @@ std::string TortureStore::place() const {
   return argument_.kind == StoreKind::kSqlite ? text : text + ", schema " + argument_.schema;
 }
 
-void TortureStore::remove() {
+void TortureStore::remove([[maybe_unused]] Milliseconds patience) {
   provider_.reset();
   if (!made_) return;
   if (argument_.kind == StoreKind::kSqlite) remove_sqlite_file(argument_.place);
 #ifdef PERDURE_CLI_POSTGRES
-  if (argument_.kind == StoreKind::kPostgres) drop_schema(argument_.place, argument_.schema);
+  if (argument_.kind == StoreKind::kPostgres) drop_schema(argument_.place, argument_.schema, patience);
 #endif
 }
 

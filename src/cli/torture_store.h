@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include <perdure/types.h>
 #include "cli/store_argument.h"
 
 namespace perdure::cli {
@@ -21,8 +22,9 @@ class TortureStore {
   [[nodiscard]] std::string place() const;
   // Whether remove() would.
   [[nodiscard]] bool is_removable() const noexcept { return made_; }
-  // Closes it. Throws std::runtime_error.
-  void remove();
+  // Closes it. Throws std::runtime_error, also if the server needs longer than `patience` to connect or to remove it;
+  // then it can be called again.
+  void remove(Milliseconds patience = Milliseconds(30'000));
 
  private:
   StoreArgument argument_;
