@@ -200,6 +200,36 @@ TEST_F(Audited, ALockThatRunsOutNeedsAnExcuse) {
   expect_problem("the lock of 'a' ran out although nothing kept");
 }
 
+// As a store does whose clock is set forward by an hour, for owners that are alive.
+TEST_F(Audited, LocksThatAreExtended) {
+  constexpr Milliseconds kHour{3'600'000};
+  const auto lock_all = [this] {
+    commit_first();
+    audit.enqueued(cancel_message("a"), kNow);
+    OrchestrationItem item = first_item("t2", 1);
+    item.messages = {{8, cancel_message("a")}};
+    item.execution_id = 1;
+    item.last_event_id = 2;
+    audit.fetched({}, batch_of(item));
+    audit.work_fetched({}, work("w1", 1));
+  };
+  lock_all();
+  audit.extend_locks(kNow + Milliseconds(1), kHour);
+  audit.work_renewed(token("w1"), kNow + kHour + kLock, kNow + kHour + Milliseconds(2));
+  audit.renewed(token("t2"), kNow + kHour + kLock, kNow + kHour + Milliseconds(2));
+  EXPECT_THAT(audit.problems(), IsEmpty());
+  audit.work_fetched({}, work("w2", 2, kNow + kHour + kLock - Milliseconds(1)));
+  expect_problem("was locked again 1 ms before its lock ended");
+}
+
+TEST_F(Audited, ALockThatHasExpiredIsNotExtended) {
+  commit_first();
+  audit.work_fetched({}, work("w1", 1));
+  audit.extend_locks(kNow + kLock, Milliseconds(3'600'000));
+  audit.work_fetched({}, work("w2", 2, kNow + kLock));
+  EXPECT_THAT(audit.problems(), IsEmpty());
+}
+
 TEST_F(Audited, AChildThatIsLeftBehind) {
   fetch_first();
   TurnCommit commit = first_commit();

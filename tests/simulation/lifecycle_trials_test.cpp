@@ -34,7 +34,7 @@ TEST(LifecycleTrials, AreTheSameEachTimeAndOnBothStores) {
     Trial trial;
     trial.seed = seed;
     trial.options.log = true;
-    trial.options.faults.set().reset(static_cast<std::size_t>(Fault::kClockStep));  // forward in memory only
+    trial.options.faults.set().reset(static_cast<std::size_t>(Fault::kClockStep));  // SQLite extends locks then
     trial.options.store = StoreKind::kMemory;
     const RunReport first = run_trial(trial);
     EXPECT_EQ(first.log, run_trial(trial).log) << "seed " << seed;

@@ -74,6 +74,8 @@ class Audit {
 
   // Something may happen by itself then.
   void expect(Timestamp at) { moment(at); }
+  // The store's clock was set forward, and the store extends every lock that has not expired by then.
+  void extend_locks(Timestamp then, Milliseconds by);
   // A client has deleted these, all at once. Messages queued for them are gone too, except starts of other instances'
   // children; and so are the messages that they had queued for children that have not begun.
   void deleted(const std::set<std::string>& instances);

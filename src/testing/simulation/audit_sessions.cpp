@@ -1,6 +1,7 @@
-// Sessions: who holds which, and until when.
+// Sessions: who holds which, and until when. And what becomes of all locks when the clock is set.
 #include <algorithm>
 
+#include "providers/times.h"
 #include "testing/simulation/audit.h"
 
 namespace perdure::testing::simulation {
@@ -46,6 +47,21 @@ void Audit::sessions_renewed(std::span<const std::string> owners, Milliseconds e
   if (renewed != *count) {
     problem(std::to_string(*count) + " sessions were renewed, but " + std::to_string(renewed) + " are held and in use");
   }
+}
+
+void Audit::extend_locks(Timestamp then, Milliseconds by) {
+  const auto extend = [&](Timestamp& until) {
+    if (until <= then) return;
+    until = shifted(until, by);
+    moment(until);
+  };
+  for (auto& [id, instance] : instances_) {
+    if (instance.lock) extend(instance.lock->until);
+  }
+  for (auto& [key, activity] : activities_) {
+    if (activity.lock) extend(activity.lock->until);
+  }
+  for (auto& [id, session] : sessions_) extend(session.until);
 }
 
 }  // namespace perdure::testing::simulation

@@ -22,6 +22,8 @@ class AuditedStore final : public ForwardingProvider {
 
   [[nodiscard]] const Audit& audit() const noexcept { return audit_; }
   void set_excuse(Audit::Excuse excuse) { audit_.set_excuse(std::move(excuse)); }
+  // The clock was set forward.
+  void extend_locks(Timestamp then, Milliseconds by) { audit_.extend_locks(then, by); }
   // From now on this event reads as bytes that mean nothing.
   void damage(const std::string& instance, ExecutionId execution, EventId event);
   // Instances with damage that somebody has read.

@@ -23,7 +23,7 @@ enum class Fault : std::uint8_t {
   kClockOffset,  // the clock of a node is wrong for a while
   kUpgrade,      // a node is replaced by one with a newer version of the code
   kDamage,       // a stored event cannot be read any more
-  kClockStep,    // the source of the store's time is set: back, or forward if the store is in memory
+  kClockStep,    // the source of the store's time is set, back or forward
   kStoreOutage,  // for up to ten minutes the store refuses some or all calls of every node as failed
 };
 inline constexpr std::size_t kFaultKinds = 14;

@@ -27,13 +27,12 @@ Scenery::StoreOutage random_outage(Dice dice) {
   return outage;
 }
 
-// Forward only in memory: other stores extend locks then, which the audit does not model.
-Scenery::ClockStep random_clock_step(Dice dice, StoreKind store) {
+Scenery::ClockStep random_clock_step(Dice dice) {
   Scenery::ClockStep step;
   if (!dice.chance(25)) return step;
   step.step = dice.between(1, 300);
   const Milliseconds by(dice.chance(50) ? dice.between(1, 10'000) : dice.between(10'000, 3'600'000));
-  step.by = store == StoreKind::kMemory && dice.chance(50) ? by : -by;
+  step.by = dice.chance(50) ? by : -by;
   return step;
 }
 
@@ -62,7 +61,7 @@ Scenery::Scenery(std::uint64_t seed, const RunOptions& options) {
   if (faults > 0 && contains(options.faults, Fault::kStoreOutage))
     store_outage = random_outage(Dice(Dice(seed ^ 0x07A6E).next()));
   if (faults > 0 && contains(options.faults, Fault::kClockStep))
-    clock_step = random_clock_step(Dice(Dice(seed ^ 0xC10C5).next()), store);
+    clock_step = random_clock_step(Dice(Dice(seed ^ 0xC10C5).next()));
   new_engine_ = dice.chance(50);
   const bool before_upgrade = dice.chance(60);
   first_generation = before_upgrade && contains(options.faults, Fault::kUpgrade) ? 0 : 1;

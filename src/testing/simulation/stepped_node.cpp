@@ -143,7 +143,13 @@ std::vector<std::string> SteppedNode::running_activities() const {
   return running;
 }
 
+void SteppedNode::notice_jump() {
+  const Milliseconds by = jumps_.seen(runtime::ClockJumps::read(*store_));
+  if (by.count() > 0) activities_.clock_jumped(by);
+}
+
 void SteppedNode::collect() {
+  notice_jump();
   const Timestamp at = this->now();
   std::vector<Inbox::Report> reports;
   {

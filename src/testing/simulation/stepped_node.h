@@ -14,6 +14,7 @@
 #include <perdure/provider.h>
 #include <perdure/registry.h>
 #include <perdure/runtime_options.h>
+#include "runtime/clock_jumps.h"
 #include "runtime/node.h"
 
 namespace perdure::testing {
@@ -86,6 +87,8 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
   void stop(runtime::RunId run) override;
   void replace_thread(runtime::RunId) override {}
 
+  // Lets the node notice that the clock of the store was set forward.
+  void notice_jump();
   [[nodiscard]] Timestamp now() const { return store_->now() + clock_offset_; }
   [[nodiscard]] Choice take(std::size_t choice);
   // Answers what is left to do.
@@ -107,6 +110,7 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
   runtime::OrchestrationDispatcher orchestrations_;
   runtime::WorkerDispatcher activities_;
   Logger logger_;
+  runtime::ClockJumps jumps_;
   Milliseconds clock_offset_{0};
   std::vector<Choice> choices_;
   std::optional<AwaitTurns> await_turns_;
