@@ -18,8 +18,10 @@ constexpr std::uint64_t kSeeds = 25;
 constexpr int kSteps = 2'000;
 
 ProviderError random_error(Dice& dice) {
-  constexpr std::array kKinds{ProviderErrorKind::kBusy, ProviderErrorKind::kUnavailable, ProviderErrorKind::kLockLost,
-                              ProviderErrorKind::kStoreFailed};
+  constexpr std::array kKinds{
+      ProviderErrorKind::kBusy,        ProviderErrorKind::kUnavailable,     ProviderErrorKind::kLockLost,
+      ProviderErrorKind::kStoreFailed, ProviderErrorKind::kInvalidArgument, ProviderErrorKind::kDuplicateEvent,
+      ProviderErrorKind::kDiskFull};
   return {kKinds[dice.below(kKinds.size())], "bad luck"};
 }
 
@@ -95,7 +97,9 @@ class RandomTurns : public DispatchOrchestrations {
       EXPECT_TRUE(locked.contains(each.token.value) || was_lost) << "given back twice";
       EXPECT_TRUE(!was_lost || each.ignore_attempt);
       answers.push_back(dice.chance(20) ? ProviderResult<void>(random_error(dice)) : ProviderResult<void>());
-      if (!answers.back() && answers.back().error().kind() != ProviderErrorKind::kLockLost) continue;
+      const bool is_repeated = !answers.back() && answers.back().error().kind() != ProviderErrorKind::kLockLost &&
+                               !answers.back().error().data_error();
+      if (is_repeated) continue;
       release(each.token);
       lost.erase(each.token.value);
     }
