@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kClients = 3;
 constexpr std::size_t kCallsOfAClient = 12;
+constexpr std::size_t kIdsOfABulkDeletion = 8;
 
 bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
@@ -71,6 +72,7 @@ void LifecycleSeed::call(const std::function<void()>& request) {
 }
 
 void LifecycleSeed::act(Dice& dice) {
+  if (dice.chance(2)) return replace_in_bulk_deletion(dice);
   const std::string id = shared_id(prefix_, dice.below(kSharedIds));
   const std::string other = shared_id(prefix_, dice.below(kSharedIds));
   const std::size_t what = dice.below(20);
@@ -127,6 +129,27 @@ void LifecycleSeed::send_letter(std::size_t number) {
   if (std::chrono::steady_clock::now() - sent > kOrphanRetention / 2) {
     call([&] { client_.enqueue_event(id, "letters", text); });
   }
+}
+
+// Ids that only this client uses end as failed, and are replaced while a bulk deletion removes what has failed. A
+// replacement does not match, so it stays.
+void LifecycleSeed::replace_in_bulk_deletion(Dice& dice) {
+  std::vector<std::string> ids;
+  const std::string prefix = prefix_ + "replaced" + std::to_string(dice.next()) + "-";
+  for (std::size_t i = 0; i < kIdsOfABulkDeletion; ++i) ids.push_back(prefix + std::to_string(i));
+  for (const std::string& id : ids) call([&] { client_.start_orchestration(id, "Outcome", kOwnFailure + id); });
+  for (const std::string& id : ids) {
+    call([&] {
+      if (!eventually([&] { return client_.get_orchestration_status(id).ended(); })) problem(id + " does not fail");
+    });
+  }
+  InstanceFilter failed = only(ids);
+  failed.statuses = {ExecutionStatus::kFailed};
+  std::thread deletion([&] { call([&] { client_.delete_instance_bulk(failed); }); });
+  const auto replace = StartInstanceOptions().policy(StartPolicy::kReplaceIfTerminal);
+  for (const std::string& id : ids) call([&] { client_.start_orchestration(id, "Outcome", id, replace); });
+  deletion.join();
+  for (const std::string& id : ids) check_outcome(id, id);
 }
 
 // ---- what must hold at any time ------------------------------------------------------------------------------------
@@ -236,16 +259,20 @@ void LifecycleSeed::end_all() {
 }
 
 void LifecycleSeed::check_letters() {
-  for (const auto& [id, text] : letters_) {
-    const std::string& letter = id;
-    const bool ended = eventually([&] { return client_.get_orchestration_status(letter).ended(); });
+  for (const auto& [id, text] : letters_) check_outcome(id, text);
+}
+
+// Of an id that is used once.
+void LifecycleSeed::check_outcome(const std::string& id, const std::string& expected) {
+  call([&] {
+    const bool ended = eventually([&] { return client_.get_orchestration_status(id).ended(); });
     const OrchestrationStatus status = client_.get_orchestration_status(id);
-    if (!ended || !status.completed() || status.result<std::string>() != text) {
-      problem("the message that was sent to " + id + " before its start was not read; it is " +
-              std::string(to_string(status.state)) + " " + status.error_text());
+    if (!ended || !status.completed() || status.result<std::string>() != expected) {
+      problem(id + " did not complete with '" + expected + "'; it is " + std::string(to_string(status.state)) + " " +
+              status.error_text());
     }
-    client_.delete_instance(id, true);
-  }
+  });
+  call([&] { client_.delete_instance(id, true); });
 }
 
 // Children go with their roots, in whatever order they come.

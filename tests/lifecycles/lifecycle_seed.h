@@ -35,6 +35,7 @@ class LifecycleSeed {
   void call(const std::function<void()>& request);
   void start(Dice& dice, const std::string& id, StartPolicy policy);
   void send_letter(std::size_t number);
+  void replace_in_bulk_deletion(Dice& dice);
   void look(const std::string& id);
   void judge(const std::string& id, const OrchestrationStatus& status, std::uint64_t looked);
   void judge_result(const std::string& id, const OrchestrationStatus& status, std::uint64_t looked);
@@ -44,6 +45,7 @@ class LifecycleSeed {
   [[nodiscard]] std::vector<std::string> members() const;
   [[nodiscard]] bool all_ended(bool terminate);
   void check_letters();
+  void check_outcome(const std::string& id, const std::string& expected);
   void delete_all();
 
   Client client_;

@@ -138,6 +138,10 @@ Registry life_registry() {
   registry.add_orchestration("Letter", [](Ctx ctx) -> Orchestration<std::string> {
     co_return co_await ctx.dequeue_event<std::string>("letters");
   });
+  registry.add_orchestration("Outcome", [](Ctx, std::string text) -> Orchestration<std::string> {
+    if (text.starts_with(kOwnFailure)) throw OrchestrationError(text);
+    co_return text;
+  });
   return registry;
 }
 

@@ -36,7 +36,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LifePlan, generation, seed, prefix, origin, d
 inline constexpr std::size_t kSharedIds = 5;
 [[nodiscard]] std::string shared_id(const std::string& prefix, std::size_t number);
 
-// "Life": the plan. "Letter": completes with the first message of the queue "letters".
+// "Life": the plan. "Letter": completes with the first message of the queue "letters". "Outcome": completes with its
+// input, or fails with it if it begins with kOwnFailure.
 [[nodiscard]] Registry life_registry();
 
 }  // namespace perdure::test
