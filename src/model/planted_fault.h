@@ -28,6 +28,7 @@ enum class PlantedFault : std::uint8_t {
   kUncountedGiveBackCounts,
   kBackoffIgnored,
   kWorkBackoffIgnored,
+  kCancelWaitsForBackoff,
   // the memory store: messages
   kEmptyTurnConsumesNothing,
   kRefusedCommitSends,
@@ -39,6 +40,7 @@ enum class PlantedFault : std::uint8_t {
   kQueuedStartNotSeen,
   kMissingReceiverNotSeen,
   kEarlyQueueMessageLost,
+  kEarlySignalLost,
   // the memory store: activities and sessions
   kFailedActivityStays,
   kCompletionLostWhileLocked,
@@ -57,6 +59,7 @@ enum class PlantedFault : std::uint8_t {
   kDeletionLeavesActivities,
   kDeletionDropsChildStarts,
   kDeletionLeavesQueuedChildren,
+  kBulkIgnoresChanges,
   // the runtime
   kRenewalAtTheEnd,
   kStaleExecutionUsed,
@@ -67,6 +70,11 @@ enum class PlantedFault : std::uint8_t {
   kAckForgottenAfterError,
   kFirstStatusOfTurnWins,
   kStoreFailureCounts,
+  kAbandonForgotten,
+  kNoProbe,
+  kUnregisteredFetchCounts,
+  kIdleSessionsNotRenewed,
+  kIdleSessionsKept,
   kRetryChangesKey,
   // replay
   kCompletionOfAnotherExecution,

@@ -321,6 +321,10 @@ void OrchestrationDispatcher::given_back(const Outstanding& request, const std::
     }
     store_failed(job, StoreCall::kLockInstances, error, now);
     job.repeats.failed(false, health_->accepted_calls());
+    if (planted(PlantedFault::kAbandonForgotten)) {
+      finish(id, now);
+      continue;
+    }
     to_give_back_again_.emplace(now + job.repeats.delay(), id);
   }
 }

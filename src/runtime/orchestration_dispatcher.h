@@ -39,6 +39,7 @@
 
 #include <perdure/provider.h>
 #include <perdure/runtime_options.h>
+#include "model/planted_fault.h"
 #include "runtime/bounded_label.h"
 #include "runtime/instance_cache.h"
 #include "runtime/lease.h"
@@ -151,7 +152,8 @@ class OrchestrationDispatcher {
   // While the store is unavailable: for one item, as a probe.
   [[nodiscard]] std::size_t room() const noexcept {
     const std::size_t all = max_locked_ - std::min(max_locked_, jobs_.size());
-    return health_->is_available() ? all : std::min<std::size_t>(all, may_fetch_ ? 1 : 0);
+    if (health_->is_available() || planted(PlantedFault::kNoProbe)) return all;
+    return std::min<std::size_t>(all, may_fetch_ ? 1 : 0);
   }
 
   void fetched(ProviderResult<OrchestrationBatch> batch, Timestamp now);

@@ -172,6 +172,10 @@ void WorkerDispatcher::given_back(const Outstanding& request, const std::vector<
     }
     store_failed(run, StoreCall::kLockActivities, error, now);
     run.repeats.failed(false, health_->accepted_calls());
+    if (planted(PlantedFault::kAbandonForgotten)) {
+      settle(id);
+      continue;
+    }
     to_give_back_again_.emplace(now + run.repeats.delay(), id);
   }
 }

@@ -7,6 +7,7 @@
 #include <perdure/engine_metrics.h>
 #include "model/check.h"
 #include "model/message_codec.h"
+#include "model/planted_fault.h"
 #include "model/reserved_names.h"
 #include "providers/times.h"
 
@@ -290,7 +291,8 @@ std::size_t WorkerDispatcher::free_places() const noexcept {
 }
 
 std::size_t WorkerDispatcher::fetch_limit(std::size_t places) const noexcept {
-  return health_->is_available() ? places : std::min<std::size_t>(places, may_fetch_ ? 1 : 0);
+  if (health_->is_available() || planted(PlantedFault::kNoProbe)) return places;
+  return std::min<std::size_t>(places, may_fetch_ ? 1 : 0);
 }
 
 std::size_t WorkerDispatcher::room() const noexcept {

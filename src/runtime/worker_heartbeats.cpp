@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <perdure/engine_metrics.h>
+#include "model/planted_fault.h"
 #include "providers/times.h"
 #include "runtime/worker_dispatcher.h"
 
@@ -104,6 +105,10 @@ std::optional<worker::Request> WorkerDispatcher::keep_sessions(Timestamp now) {
     if (!renews_sessions()) return std::nullopt;
     const bool some_are_idle = has_idle_session(now);
     if (now < sessions_at_ && !some_are_idle) return std::nullopt;
+    if (planted(PlantedFault::kIdleSessionsNotRenewed) && !serves_sessions()) {
+      sessions_at_ = Timestamp::max();
+      return std::nullopt;
+    }
   }
   sessions_at_ = Timestamp::max();
   keeping_up_ = true;
@@ -113,7 +118,8 @@ std::optional<worker::Request> WorkerDispatcher::keep_sessions(Timestamp now) {
     idle_at_ = Timestamp::max();
     return request(worker::RenewSessions{owner_, Milliseconds(0), kHoweverIdle});
   }
-  return request(worker::RenewSessions{owner_, session_timeout_, session_idle_});
+  const bool however_idle = planted(PlantedFault::kIdleSessionsKept);
+  return request(worker::RenewSessions{owner_, session_timeout_, however_idle ? kHoweverIdle : session_idle_});
 }
 
 void WorkerDispatcher::sessions_renewed(const ProviderResult<std::size_t>& count, Timestamp now) {

@@ -109,7 +109,8 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
 // A schedule-to-start timeout also covers an activity that no node can start. Such a fetch is not counted: the store
 // would treat a counted fetch as a start, and the activity would end as poison before its timeout.
 bool WorkerDispatcher::awaits_start(const WorkItem& item) noexcept {
-  return item.record.timeouts.schedule_to_start && item.attempt_count == 1;
+  return item.record.timeouts.schedule_to_start && item.attempt_count == 1 &&
+         !planted(PlantedFault::kUnregisteredFetchCounts);
 }
 
 // Grows with the age of the activity where fetches are not counted, and never goes beyond the timeout.

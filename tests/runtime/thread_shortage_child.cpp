@@ -98,10 +98,10 @@ void try_with_ever_more_threads(const std::function<void()>& make,
       return "cannot create a thread for activities (" + std::to_string(threads) + " of 2 created); " + raise +
              "worker_concurrency";
     if (threads < 6)
-      return "no thread can be made for the dispatcher of activities (" + std::to_string(threads - 2) +
-             " of 4 were); " + raise + "worker_concurrency";
-    return "no thread can be made for the dispatcher of orchestrations (" + std::to_string(threads - 6) +
-           " of 6 were); " + raise + "orchestration_concurrency";
+      return "cannot create a thread for the dispatcher of activities (" + std::to_string(threads - 2) +
+             " of 4 created); " + raise + "worker_concurrency";
+    return "cannot create a thread for the dispatcher of orchestrations (" + std::to_string(threads - 6) +
+           " of 6 created); " + raise + "orchestration_concurrency";
   });
   require(client.wait_for_orchestration("i", 30s).completed(), "the last node does not work");
 }

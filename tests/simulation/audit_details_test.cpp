@@ -47,6 +47,34 @@ TEST_F(Audited, WhatIsGivenBackUntriedDoesNotCount) {
   expect_problem("'a' was given back untried, and yet counts as tried");
 }
 
+TEST_F(Audited, WhatTheStoreFailedToTakeDoesNotCount) {
+  fetch_first();
+  audit.failed(token("t1"));
+  audit.abandoned({.token = token("t1"), .delay = Milliseconds(50), .ignore_attempt = false}, {}, kNow);
+  expect_problem("'a' was abandoned after a failure of the store, and yet counts as tried");
+}
+
+TEST_F(Audited, AnOutcomeThatTheStoreFailedToTakeDoesNotCount) {
+  commit_first();
+  audit.work_fetched({}, work("w1", 1));
+  audit.failed(token("w1"));
+  audit.work_abandoned({.token = token("w1"), .delay = Milliseconds(50), .ignore_attempt = false}, {}, kNow);
+  expect_problem(
+      "activity 2 of execution 1 of 'a' was abandoned after a failure of the store, and yet counts as tried");
+}
+
+TEST_F(Audited, ATurnThatTheStoreTookInTheEndMayCount) {
+  fetch_first();
+  audit.failed(token("t1"));
+  TurnCommit commit = first_commit();
+  commit.keep_lock = kLock;
+  CommitAnswer answer = accepted();
+  answer.locked_until = kNow + kLock;
+  audit.committed(commit, answer, kNow);
+  audit.abandoned({.token = token("t1"), .delay = Milliseconds(50), .ignore_attempt = false}, {}, kNow);
+  EXPECT_THAT(audit.problems(), IsEmpty());
+}
+
 TEST_F(Audited, MessagesThatOvertakeEachOther) {
   MessageRecord timer = timer_message("a", 2, kNow - kLock);
   timer.visible_at = kNow - kLock;
@@ -162,6 +190,71 @@ TEST_F(Audited, ASessionThatSomebodyElseHolds) {
   fetch.session->owner = "M";
   audit.work_fetched(fetch, batch);
   expect_problem("session 's' went to 'M' while 'N' held it");
+}
+
+// Node "N" has claimed session "s".
+class AuditedSessions : public Audited {
+ protected:
+  static constexpr Milliseconds kSessionLock{30'000};
+  static constexpr Milliseconds kIdle{300'000};
+
+  AuditedSessions() {
+    audit.set_excuse([this](const std::string&, Timestamp) { return hindered; });
+    audit.set_session_idle(kIdle);
+    fetch_first();
+    TurnCommit commit = first_commit();
+    commit.events.push_back(event(2));
+    commit.activities = {activity("a", 2)};
+    commit.activities.front().session = "s";
+    audit.committed(commit, accepted(), kNow);
+    WorkFetch fetch;
+    fetch.session = SessionFetch{.owner = "N", .lock_timeout = kSessionLock, .max_sessions = 1};
+    WorkBatch batch = work("w1", 1);
+    batch.items.front().record.session = "s";
+    audit.work_fetched(fetch, batch);
+    audit.work_acked({.token = token("w1"), .completion = {}}, {}, kNow);
+  }
+  // Every half of its lock, until then.
+  void renew_until(Timestamp end, Milliseconds idle = kIdle) {
+    for (Timestamp at = kNow; at < end; at += kSessionLock / 2) {
+      audit.sessions_renewed(owners, kSessionLock, idle, std::size_t{1}, at);
+    }
+  }
+
+  bool hindered = false;
+  std::vector<std::string> owners = {"N"};
+};
+
+TEST_F(AuditedSessions, ASessionThatItsNodeDoesNotRenew) {
+  audit.check_sessions(kNow + kSessionLock - Milliseconds(1));
+  EXPECT_THAT(audit.problems(), IsEmpty());
+  audit.check_sessions(kNow + kSessionLock);
+  audit.check_sessions(kNow + kSessionLock);
+  expect_problem("session 's' ran out although nothing kept 'N' from its renewal");
+}
+
+TEST_F(AuditedSessions, ANodeThatWasHinderedMayLoseASession) {
+  hindered = true;
+  audit.check_sessions(kNow + kSessionLock);
+  EXPECT_THAT(audit.problems(), IsEmpty());
+}
+
+TEST_F(AuditedSessions, ASessionThatIsReleasedOnceItIsIdle) {
+  renew_until(kNow + kIdle);
+  audit.sessions_renewed(owners, kSessionLock, kIdle, std::size_t{0}, kNow + kIdle);
+  audit.check_sessions(kNow + kIdle * 2);
+  EXPECT_THAT(audit.problems(), IsEmpty());
+}
+
+TEST_F(AuditedSessions, ASessionThatItsNodeReleasesBecauseItStops) {
+  audit.sessions_renewed(owners, Milliseconds(0), kIdle * 100, std::size_t{1}, kNow + Milliseconds(1));
+  audit.check_sessions(kNow + kSessionLock);
+  EXPECT_THAT(audit.problems(), IsEmpty());
+}
+
+TEST_F(AuditedSessions, ASessionThatItsNodeKeepsHoweverIdleItIs) {
+  renew_until(kNow + kIdle + kSessionLock, kIdle * 100);
+  expect_problem("'N' has session 's', which has been idle for 315000 ms");
 }
 
 // ---- what should have happened ----

@@ -17,6 +17,7 @@
 #include <perdure/perdure.h>
 #include "testing/simulation/interpreter.h"
 #include "testing/simulation/random_workload.h"
+#include "testing/validation/scene.h"
 
 namespace perdure::testing::simulation {
 namespace {
@@ -155,6 +156,51 @@ TEST_F(LifeClients, RememberWhomAWishMayMeet) {
   for (const auto& [reason, whom] : life.wishes) {
     EXPECT_THAT(whom, ElementsAre(reason.find("cancel") != std::string::npos ? "" : "life0.0")) << reason;
   }
+}
+
+// The store has no nodes, so the test ends the instance by itself.
+class LifeClientsOfAnEndedInstance : public LifeClients {
+ protected:
+  void start_and_end(ExecutionStatus status) {
+    ASSERT_TRUE(act(LifeCall::kStart));
+    const OrchestrationBatch batch = store->fetch_orchestration_items({}).value();
+    ASSERT_EQ(batch.items.size(), 1U);
+    TurnCommit commit;
+    commit.token = batch.items.front().token;
+    commit.commit_id = 1;
+    commit.consumed = {batch.items.front().messages.front().id};
+    commit.events = {event(1)};
+    commit.started = StartedMetadata{.name = "Interpret", .version = {}, .parent = {}, .pinned_version = {}};
+    commit.status = StatusChange{.status = status, .output = {}};
+    ASSERT_TRUE(store->ack_orchestration_items({&commit, 1}).front());
+  }
+};
+
+TEST_F(LifeClientsOfAnEndedInstance, DeleteInBulkWhatHasTheState) {
+  start_and_end(ExecutionStatus::kCompleted);
+  EXPECT_TRUE(act(LifeCall::kBulkDelete, 0));
+  EXPECT_THAT(life.possible, ElementsAre("life0.0")) << "only what has failed was meant";
+  EXPECT_TRUE(act(LifeCall::kBulkDelete, 1));
+  EXPECT_THAT(life.possible, ElementsAre(""));
+  EXPECT_THAT(life.problems, IsEmpty());
+}
+
+TEST_F(LifeClientsOfAnEndedInstance, PruneInBulkWhatHasTheState) {
+  start_and_end(ExecutionStatus::kFailed);
+  EXPECT_TRUE(act(LifeCall::kBulkPrune, 1));
+  EXPECT_FALSE(life.pruned);
+  EXPECT_TRUE(act(LifeCall::kBulkPrune, 2));
+  EXPECT_TRUE(life.pruned);
+  EXPECT_THAT(life.problems, IsEmpty());
+}
+
+TEST_F(LifeClients, CancelWhatDoesNotExistYet) {
+  EXPECT_TRUE(act(LifeCall::kCancelAhead, 1));
+  ASSERT_EQ(life.cancelled_ahead.count("life0.1"), 1U);
+  EXPECT_EQ(client.get_queue_depths().messages, 1U);
+  EXPECT_TRUE(act(LifeCall::kStart, 1));
+  EXPECT_TRUE(act(LifeCall::kCancelAhead, 1));
+  EXPECT_EQ(client.get_queue_depths().messages, 2U) << "the id is not free";
 }
 
 TEST_F(LifeClients, SeeThatSomethingIsGone) {

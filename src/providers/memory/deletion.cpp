@@ -173,7 +173,9 @@ ProviderResult<DeleteResult> delete_instances(Store& store, std::span<const std:
 }
 
 DeleteResult delete_matching(Store& store, const InstanceFilter& filter, std::size_t limit, Timestamp now) {
-  const InstanceMatcher matches(filter);
+  InstanceFilter checked = filter;
+  if (planted(PlantedFault::kBulkIgnoresChanges)) checked.statuses.clear();
+  const InstanceMatcher matches(checked);
   const auto is_root = [&](const KeyRow& row) { return row.instance && !row.instance->parent && matches(row); };
   std::vector<Age> roots;
   for (const auto& [age, row] : store.keys.rows()) {

@@ -104,7 +104,7 @@ ProviderResult<StoredHistory> read_history(Store& store, const LockToken& token,
 ProviderResult<void> abandon_instance(Store& store, const Abandon& abandon, Timestamp now) {
   KeyRow* row = store.instance_of(abandon.token);
   if (row == nullptr || !is_current(row->lock, abandon.token)) return lock_lost(row);
-  const bool end_requested = row->not_before == kEndRequested;
+  const bool end_requested = row->not_before == kEndRequested && !planted(PlantedFault::kCancelWaitsForBackoff);
   row->lock.reset();
   row->not_before.reset();
   if (abandon.delay.count() > 0 && !end_requested) row->not_before = shifted(now, abandon.delay);
@@ -126,8 +126,9 @@ ProviderResult<void> enqueue_message(Store& store, const MessageRecord& message,
   if (message.instance.empty()) return without_instance();
   if (message.kind == MessageKind::kExecuteActivity) return not_for_instances(message);
   if (store.lacks_receiver(message)) return no_receiver(message.instance);
-  const bool early = message.kind == MessageKind::kQueueMessage && store.keys.find(message.instance) == nullptr;
-  if (early && planted(PlantedFault::kEarlyQueueMessageLost)) return {};
+  const bool loses_early = planted(message.kind == MessageKind::kQueueMessage ? PlantedFault::kEarlyQueueMessageLost
+                                                                              : PlantedFault::kEarlySignalLost);
+  if (loses_early && store.keys.find(message.instance) == nullptr) return {};
   store.enqueue(message, now);
   return {};
 }

@@ -192,12 +192,14 @@ void Audit::committed(const TurnCommit& commit, const ProviderResult<CommitAnswe
   const auto known = instance_of_.find(commit.token.value);
   const std::string id = known == instance_of_.end() ? "an unknown instance" : known->second;
   if (answer->repeated) {
+    failed_.erase(commit.token.value);
     if (commits_.contains(commit.commit_id)) return check_claims(id, commit, *answer, now);
     return problem("a commit of " + quoted(id) + " passes for one that never was");
   }
   if (!commits_.insert(commit.commit_id).second) problem("a commit of " + quoted(id) + " was carried out twice");
   Instance* const instance = owner_of(commit.token, now);
   if (!instance) return problem("a commit of " + quoted(id) + " was accepted from somebody who had lost its lock");
+  failed_.erase(commit.token.value);
   const Queue consumed = consume(id, *instance, commit);
   for (const LockToken& token : commit.completed_work) complete(id, token, now);
   append(id, *instance, commit);

@@ -46,6 +46,8 @@ class Audit {
   [[nodiscard]] std::size_t orphans() const;
   // Turns that the store has accepted.
   [[nodiscard]] std::size_t commits() const noexcept { return commits_.size(); }
+  // Instances of activities whose lock another fetch has taken over.
+  [[nodiscard]] const std::set<std::string>& fetched_in_vain() const noexcept { return fetched_in_vain_; }
   // Whose token it is or was; empty: nobody's.
   [[nodiscard]] std::string instance_of(const LockToken& token) const;
   // The execution that it is in; absent before its first commit.
@@ -53,6 +55,8 @@ class Audit {
 
   // Without one, nobody is asked why a lock ran out.
   void set_excuse(Excuse excuse) { excuse_ = std::move(excuse); }
+  // How long after its last use a node releases a session. Without it, sessions are not checked.
+  void set_session_idle(Milliseconds idle) { session_idle_ = idle; }
 
   // ---- what reached the store, with its answers ----
 
@@ -71,6 +75,13 @@ class Audit {
   void beaten(const Heartbeat& heartbeat, const ProviderResult<Timestamp>& until, Timestamp now);
   void sessions_renewed(std::span<const std::string> owners, Milliseconds extend_for, Milliseconds idle_timeout,
                         const ProviderResult<std::size_t>& count, Timestamp now);
+
+  // The store did not take the turn or the outcome under this token. What then ends the lock counts no attempt.
+  void failed(const LockToken& token) { failed_.insert(token.value); }
+  // A problem that another part of the simulation has found.
+  void report(std::string text) { problem(std::move(text)); }
+  // Reports sessions that ended too early, and those that idle nodes have not released.
+  void check_sessions(Timestamp now);
 
   // Something may happen by itself then.
   void expect(Timestamp at) { moment(at); }
@@ -136,6 +147,9 @@ class Audit {
     std::string owner;
     Timestamp until{};
     Timestamp last_use{};
+    Timestamp since{};      // the last claim or renewal
+    Milliseconds length{};  // from there to the end
+    bool checked = false;   // there is nothing to say of it until it is claimed again
   };
 
   void problem(std::string text) { problems_.push_back(std::move(text)); }
@@ -156,8 +170,9 @@ class Audit {
   void check_left_out(const OrchestrationFetch& fetch, const OrchestrationBatch& batch);
   void check_left_out(const WorkFetch& fetch, const WorkBatch& batch);
   [[nodiscard]] static bool is_ready(const Instance& instance, const OrchestrationFetch& fetch, Timestamp now);
-  // What is given back at once was not tried, so it does not count.
+  // What is given back at once was not tried, so it does not count; nor does what the store failed to take.
   void check_count(const std::string& what, const Abandon& abandon);
+  void check_session(const std::string& id, Session& session, Timestamp now);
   // A lock that was taken over.
   void check_lapse(const std::string& what, const std::optional<Lock>& lock, Timestamp now);
   void check_refusal(const TurnCommit& commit, const ProviderError& error, Timestamp now);
@@ -190,6 +205,9 @@ class Audit {
   std::map<ExecutionKey, std::vector<EventRecord>> histories_;
   std::set<CommitId> commits_;  // that were accepted
   std::map<std::string, Session> sessions_;
+  std::optional<Milliseconds> session_idle_;
+  std::set<std::string> failed_;  // tokens of turns and outcomes that the store did not take
+  std::set<std::string> fetched_in_vain_;
   std::multiset<Timestamp> moments_;
   std::uint64_t last_position_ = 0;
   Excuse excuse_;

@@ -34,6 +34,9 @@ void Audit::check_count(const std::string& what, const Abandon& abandon) {
   if (abandon.delay == Milliseconds(0) && !abandon.ignore_attempt) {
     problem(what + " was given back untried, and yet counts as tried");
   }
+  if (!abandon.ignore_attempt && failed_.contains(abandon.token.value)) {
+    problem(what + " was abandoned after a failure of the store, and yet counts as tried");
+  }
 }
 
 void Audit::check_lapse(const std::string& what, const std::optional<Lock>& lock, Timestamp now) {

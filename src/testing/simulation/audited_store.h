@@ -24,6 +24,10 @@ class AuditedStore final : public ForwardingProvider {
   void set_excuse(Audit::Excuse excuse) { audit_.set_excuse(std::move(excuse)); }
   // The clock was set forward.
   void extend_locks(Timestamp then, Milliseconds by) { audit_.extend_locks(then, by); }
+  void set_session_idle(Milliseconds idle) { audit_.set_session_idle(idle); }
+  void failed(const LockToken& token) { audit_.failed(token); }
+  void report(std::string text) { audit_.report(std::move(text)); }
+  void check_sessions() { audit_.check_sessions(now()); }
   // From now on this event reads as bytes that mean nothing.
   void damage(const std::string& instance, ExecutionId execution, EventId event);
   // Instances with damage that somebody has read.

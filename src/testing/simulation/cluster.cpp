@@ -21,6 +21,7 @@ void Cluster::start(std::size_t place) {
   if (member.line) hinder(member, member.line->misled_at());
   member.line = std::make_shared<NodeStore>(store_);
   member.line->set_refusal(refusal_);
+  member.line->set_witness(code_.witness);
   member.node = std::make_unique<SteppedNode>(member.line, code_.registry(member.generation),
                                               code_.options(place, member.generation), dice_.next());
 }
@@ -159,6 +160,7 @@ void Cluster::upgrade(std::size_t place, bool in_good_order, Timestamp now) {
 
 void Cluster::hinder(Member& member, Timestamp until) {
   member.hindered = std::max(member.hindered, until);
+  if (member.line) member.line->hinder();
 }
 
 void Cluster::hinder_all(Timestamp until) {

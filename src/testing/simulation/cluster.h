@@ -28,6 +28,8 @@ class Cluster {
     std::function<RuntimeOptions(std::size_t place, int generation)> options;
     // Told when the process of a node has ended.
     std::function<void(const std::string& node)> ended;
+    // Of every node.
+    NodeWitness witness;
   };
   // Something that a node could do.
   struct Choice {

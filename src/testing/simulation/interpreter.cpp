@@ -57,7 +57,7 @@ Task<void> run_saga(OrchestrationContext ctx, Run* run, const Step* step) {
 enum class Family : std::uint8_t { kActivities, kWaiting, kInstances, kCombined, kPlain, kRecording };
 
 Family family_of(Op op) {
-  if (op == Op::kUnknownActivity) return Family::kActivities;
+  if (op == Op::kUnknownActivity || op == Op::kUnknownTimedActivity) return Family::kActivities;
   if (op == Op::kUnknownChild || op == Op::kSharedChild) return Family::kInstances;
   if (op < Op::kTimer) return Family::kActivities;
   if (op < Op::kChild) return Family::kWaiting;

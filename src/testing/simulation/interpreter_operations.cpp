@@ -59,6 +59,8 @@ Call call_for(const Run& run, const Step& step) {
       return {activity::kNever, token, options.heartbeat_timeout(soon(step))};
     case Op::kUnservedActivity:
       return {activity::kEcho, token, options.tag(std::string(kUnservedTag)).schedule_to_start_timeout(soon(step))};
+    case Op::kUnknownTimedActivity:
+      return {kUnknown, token, options.schedule_to_start_timeout(soon(step))};
     case Op::kDroppedCompletion:
       return {activity::kDrops, token, options};
     case Op::kProgress:

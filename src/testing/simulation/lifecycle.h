@@ -28,19 +28,26 @@ enum class LifeCall : std::uint8_t {
   kForceDelete,
   kRestart,  // deletes with force and starts again, with nothing in between
   kPrune,
-  kCancel,     // perhaps when nothing is there
-  kTerminate,  // the same
-  kRaise,      // when no instance has the id: none may receive it
-  kMissing,    // something for an id that never exists
+  kCancel,       // perhaps when nothing is there
+  kTerminate,    // the same
+  kRaise,        // when no instance has the id: none may receive it
+  kCancelAhead,  // the same, sent even if it is missing: the next instance is cancelled
+  kRaiseAhead,   // the same with an event: the next instance receives it
+  kBulkDelete,   // by id and state; `generation` is the choice of states
+  kBulkPrune,    // the same
+  kMissing,      // something for an id that never exists
   kLook,
   kSettle,  // terminates what would never end by itself
 };
 [[nodiscard]] std::string_view to_string(LifeCall call) noexcept;
 
+// Of the states that a bulk call asks for: ended without success, completed, both.
+inline constexpr std::size_t kStateChoices = 3;
+
 struct LifeStep {
   LifeCall call = LifeCall::kStart;
   Milliseconds after{0};       // the beginning
-  std::size_t generation = 0;  // kStart, kReplace, kFeed: of which program
+  std::size_t generation = 0;  // of which program, where one is meant
   bool operator==(const LifeStep&) const = default;
 };
 
@@ -67,6 +74,7 @@ struct Life {
   std::set<std::string> possible = {std::string()};     // paths of what may have the id; empty: nothing
   std::set<std::string> fed;                            // paths that got all their messages
   std::map<std::string, std::set<std::string>> wishes;  // by reason of a cancel or termination: the paths it may end
+  std::map<std::string, std::string> cancelled_ahead;   // by path: the reason that its instance must end with
   bool pruned = false;
   std::vector<std::string> problems;
 };

@@ -14,6 +14,11 @@ namespace perdure::testing::simulation {
 namespace {
 
 constexpr std::size_t kMostTries = 4;
+// Choices of states.
+constexpr std::size_t kFailedOnly = 0;
+constexpr std::size_t kCompletedOnly = 1;
+// The event that comes before the instance. No program waits for it.
+constexpr std::string_view kAhead = "what comes ahead";
 
 // One step of one life.
 class LifeClient {
@@ -50,6 +55,18 @@ class LifeClient {
         return true;
       case LifeCall::kRaise:
         if (is_free()) tolerate([&] { client_.raise_event(plan_.id, std::string(kNeverRaised), "a ghost"); });
+        return true;
+      case LifeCall::kCancelAhead:
+        if (is_free()) cancel_ahead();
+        return true;
+      case LifeCall::kRaiseAhead:
+        if (is_free()) client_.raise_event(plan_.id, std::string(kAhead), "ahead", {.even_if_missing = true});
+        return true;
+      case LifeCall::kBulkDelete:
+        bulk_delete();
+        return true;
+      case LifeCall::kBulkPrune:
+        bulk_prune();
         return true;
       case LifeCall::kMissing:
         call_nobody();
@@ -142,6 +159,60 @@ class LifeClient {
     if (!remove(true)) problem("that it can be deleted with force", "it still runs");
   }
 
+  // The next call of this client is the start. Recorded before the call, which may take effect without a result.
+  void cancel_ahead() {
+    const std::string reason = wish("cancel");
+    life_.wishes[reason] = {program().path};
+    life_.cancelled_ahead[program().path] = reason;
+    client_.cancel_instance(plan_.id, reason, {.even_if_missing = true});
+  }
+
+  // ---- in bulk ----
+
+  [[nodiscard]] InstanceFilter filter() const {
+    InstanceFilter filter;
+    filter.ids = {plan_.id};
+    if (step_.generation != kCompletedOnly) filter.statuses.push_back(ExecutionStatus::kFailed);
+    if (step_.generation != kFailedOnly) filter.statuses.push_back(ExecutionStatus::kCompleted);
+    return filter;
+  }
+  [[nodiscard]] bool matches(OrchestrationState state) const {
+    const bool completed = state == OrchestrationState::kCompleted;
+    const bool failed = state == OrchestrationState::kFailed || state == OrchestrationState::kCancelled ||
+                        state == OrchestrationState::kTerminated;
+    return (completed && step_.generation != kFailedOnly) || (failed && step_.generation != kCompletedOnly);
+  }
+  [[nodiscard]] OrchestrationState state() const { return client_.get_orchestration_status(plan_.id).state; }
+
+  // Nothing happens between the calls of one step, so what does not match before the call must be there after it. What
+  // matches may stay: its tree may not have ended, or it is a child.
+  void bulk_delete() {
+    const OrchestrationState before = state();
+    (void)client_.delete_instance_bulk(filter());
+    const OrchestrationState after = state();
+    const bool deleted = after == OrchestrationState::kNotFound && before != after;
+    if (before != after && !(deleted && matches(before))) {
+      problem("that a bulk deletion leaves it " + std::string(to_string(before)), std::string(to_string(after)));
+    }
+    if (deleted) life_.possible = {std::string()};
+  }
+
+  [[nodiscard]] std::size_t executions() const {
+    if (state() == OrchestrationState::kNotFound || state() == OrchestrationState::kPending) return 0;
+    return client_.list_executions(plan_.id).size();
+  }
+
+  void bulk_prune() {
+    const bool is_meant = matches(state());
+    const std::size_t before = executions();
+    life_.pruned = life_.pruned || is_meant;
+    (void)client_.prune_executions_bulk(filter(), {});
+    const std::size_t expected = is_meant ? std::min<std::size_t>(before, 1) : before;
+    if (executions() != expected) {
+      problem(std::to_string(expected) + " executions after a bulk pruning", std::to_string(executions()));
+    }
+  }
+
   void call_nobody() {
     const std::string nobody = "nobody" + std::to_string(plan_.index);
     tolerate([&] { client_.cancel_instance(nobody, wish("cancel")); });
@@ -159,6 +230,7 @@ class LifeClient {
     if (is_only(std::string())) problem("that it does not exist", std::string(to_string(status.state)));
     const auto path = status.output ? path_in_output(*status.output) : std::nullopt;
     if (path && !life_.possible.contains(*path)) problem("no output of what is gone", "the output of " + *path);
+    if (path && life_.cancelled_ahead.contains(*path)) problem("that it is cancelled", "the output of " + *path);
   }
 
   [[nodiscard]] bool never_ends() const {
@@ -199,6 +271,14 @@ std::string_view to_string(LifeCall call) noexcept {
       return "terminate";
     case LifeCall::kRaise:
       return "raise an event for";
+    case LifeCall::kCancelAhead:
+      return "cancel ahead";
+    case LifeCall::kRaiseAhead:
+      return "raise an event ahead for";
+    case LifeCall::kBulkDelete:
+      return "delete in bulk";
+    case LifeCall::kBulkPrune:
+      return "prune in bulk";
     case LifeCall::kMissing:
       return "call what is missing beside";
     case LifeCall::kLook:

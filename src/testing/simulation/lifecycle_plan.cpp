@@ -71,12 +71,18 @@ class LifePlanner {
     const bool restarts = std::exchange(restarts_, false);
     const bool early = !restarts && dice_.chance(50);  // a deletion removes the messages of the id
     if (reads && early) add(LifeCall::kFeed, generation);
-    add(restarts ? LifeCall::kRestart : dice_.chance(30) ? LifeCall::kReplace : LifeCall::kStart, generation);
+    // A replacement that is repeated would be another instance than the one that the messages were for.
+    const bool ahead = !restarts && !plan_.contested && dice_.chance(20);
+    if (ahead) add(dice_.one_of({LifeCall::kCancelAhead, LifeCall::kRaiseAhead}), generation);
+    const bool replaces = !ahead && dice_.chance(30);
+    add(restarts ? LifeCall::kRestart : replaces ? LifeCall::kReplace : LifeCall::kStart, generation);
     if (reads && !early) add(LifeCall::kFeed, generation);
   }
 
   void meddle() {
-    add(dice_.one_of({LifeCall::kPrune, LifeCall::kCancel, LifeCall::kTerminate, LifeCall::kLook, LifeCall::kMissing}));
+    const LifeCall call = dice_.one_of({LifeCall::kPrune, LifeCall::kCancel, LifeCall::kTerminate, LifeCall::kLook,
+                                        LifeCall::kMissing, LifeCall::kBulkDelete, LifeCall::kBulkPrune});
+    add(call, call == LifeCall::kBulkDelete || call == LifeCall::kBulkPrune ? dice_.below(kStateChoices) : 0);
   }
 
   void end() {
@@ -91,6 +97,8 @@ class LifePlanner {
       add(LifeCall::kDelete);
     } else if (face < 80) {
       add(LifeCall::kTerminate);
+    } else if (face < 90) {
+      add(LifeCall::kBulkDelete, dice_.below(kStateChoices));
     }
     // The id may have no instance now.
     if (face < 70 && dice_.chance(25)) {

@@ -1,5 +1,6 @@
 #include "testing/simulation/node_store.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace perdure::testing::simulation {
@@ -24,6 +25,13 @@ bool is_refused(const TurnCommit& commit) {
 bool is_refused(const WorkAck& ack) {
   return ack.completion && (ack.completion->instance.size() + ack.completion->activity_id) % kOneRefusedIn == 0;
 }
+
+bool is_failure(const ProviderError& error) {
+  return error.kind() != ProviderErrorKind::kLockLost && !error.data_error();
+}
+
+// A node knows of a failure by then, unless something hinders it.
+constexpr Milliseconds kFailureIsKnown{10'000};
 
 // Carries out the others in one call.
 template <class Element, class Call>
@@ -94,7 +102,10 @@ auto NodeStore::batch(std::size_t size, Call call, Refusal refused_from) -> decl
 }
 
 ProviderResult<OrchestrationBatch> NodeStore::fetch_orchestration_items(const OrchestrationFetch& fetch) {
-  return one([&] { return inner().fetch_orchestration_items(fetch); });
+  check_probe(fetch.limit);
+  auto fetched = one([&] { return inner().fetch_orchestration_items(fetch); });
+  if (fetched && fetched->items.empty()) failing_since_.reset();
+  return fetched;
 }
 
 ProviderResult<StoredHistory> NodeStore::read_history(const LockToken& token, EventId after) {
@@ -111,12 +122,39 @@ std::vector<ProviderResult<CommitAnswer>> NodeStore::ack_orchestration_items(std
       commits.size(), [&] { return refuses_some ? without_refused(commits, store) : store(commits); },
       Refusal::kCommits);
   if (can_be_heard_again) misled_at_ = misled_before;
+  note_failures(commits, answers);
   return answers;
 }
 
+void NodeStore::note_failures(std::span<const TurnCommit> commits,
+                              const std::vector<ProviderResult<CommitAnswer>>& answers) {
+  bool any_failed = false;
+  for (std::size_t i = 0; i < commits.size(); ++i) {
+    if (answers[i]) failing_since_.reset();
+    if (answers[i] || !is_failure(answers[i].error())) continue;
+    any_failed = true;
+    if (witness_.failed) witness_.failed(commits[i].token);
+  }
+  const bool any_taken =
+      std::any_of(answers.begin(), answers.end(), [](const auto& each) { return static_cast<bool>(each); });
+  if (any_failed && !any_taken && !failing_since_) failing_since_ = inner().now();
+}
+
+void NodeStore::check_probe(std::size_t limit) {
+  if (!failing_since_ || limit <= 1 || !witness_.problem) return;
+  const Milliseconds failing = inner().now() - *failing_since_;
+  if (failing < kFailureIsKnown) return;
+  witness_.problem("a node asks for " + std::to_string(limit) +
+                   " items although the store has taken none of its turns for " + std::to_string(failing.count()) +
+                   " ms");
+}
+
 std::vector<ProviderResult<void>> NodeStore::abandon_orchestration_items(std::span<const Abandon> abandons) {
-  if (mishap_ != Mishap::kNone || refusal_ >= Refusal::kChanges) misled_at_ = inner().now();
-  return batch(abandons.size(), [&] { return inner().abandon_orchestration_items(abandons); }, Refusal::kChanges);
+  const Timestamp misled_before = misled_at_;
+  auto answers =
+      batch(abandons.size(), [&] { return inner().abandon_orchestration_items(abandons); }, Refusal::kChanges);
+  misled_at_ = misled_before;  // an abandon is repeated
+  return answers;
 }
 
 std::vector<ProviderResult<Timestamp>> NodeStore::renew_orchestration_locks(std::span<const LockToken> tokens,
@@ -133,19 +171,26 @@ ProviderResult<StartOutcome> NodeStore::enqueue_start(const MessageRecord& start
 }
 
 ProviderResult<WorkBatch> NodeStore::fetch_work_items(const WorkFetch& fetch) {
+  check_probe(fetch.limit);
   return one([&] { return inner().fetch_work_items(fetch); });
 }
 
 std::vector<ProviderResult<void>> NodeStore::ack_work_items(std::span<const WorkAck> acks) {
   const auto store = [&](std::span<const WorkAck> some) { return inner().ack_work_items(some); };
   const bool refuses_some = refusal_ == Refusal::kSomeCommits;
-  return batch(
-      acks.size(), [&] { return refuses_some ? without_refused(acks, store) : store(acks); }, Refusal::kCommits);
+  auto answers =
+      batch(acks.size(), [&] { return refuses_some ? without_refused(acks, store) : store(acks); }, Refusal::kCommits);
+  for (std::size_t i = 0; i < acks.size() && witness_.failed; ++i) {
+    if (!answers[i] && is_failure(answers[i].error())) witness_.failed(acks[i].token);
+  }
+  return answers;
 }
 
 std::vector<ProviderResult<void>> NodeStore::abandon_work_items(std::span<const Abandon> abandons) {
-  if (mishap_ != Mishap::kNone || refusal_ >= Refusal::kChanges) misled_at_ = inner().now();
-  return batch(abandons.size(), [&] { return inner().abandon_work_items(abandons); }, Refusal::kChanges);
+  const Timestamp misled_before = misled_at_;
+  auto answers = batch(abandons.size(), [&] { return inner().abandon_work_items(abandons); }, Refusal::kChanges);
+  misled_at_ = misled_before;
+  return answers;
 }
 
 std::vector<ProviderResult<Timestamp>> NodeStore::renew_work_locks(std::span<const LockToken> tokens,

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <perdure/testing/forwarding_provider.h>
@@ -32,6 +35,13 @@ enum class Refusal : std::uint8_t {
   kAll,
 };
 
+// Receives what the audit of a store cannot observe.
+struct NodeWitness {
+  // The turn or the outcome under this token did not reach the store, or its answer did not reach the node.
+  std::function<void(const LockToken& token)> failed;
+  std::function<void(std::string text)> problem;
+};
+
 class NodeStore final : public ForwardingProvider {
  public:
   using ForwardingProvider::ForwardingProvider;
@@ -41,8 +51,10 @@ class NodeStore final : public ForwardingProvider {
   // Of every call, as long as it lasts: nothing is done.
   void set_reachable(bool reachable) noexcept { reachable_ = reachable; }
   void set_refusal(Refusal refusal) noexcept { refusal_ = refusal; }
-  // When the store last did something that the caller cannot know, or the caller was told not to try again, or what
-  // it gave back was not taken.
+  void set_witness(NodeWitness witness) { witness_ = std::move(witness); }
+  // The node may not know of earlier failures.
+  void hinder() noexcept { failing_since_.reset(); }
+  // When the store last did something that the caller cannot know, or the caller was told not to try again.
   [[nodiscard]] Timestamp misled_at() const noexcept { return misled_at_; }
 
   ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override;
@@ -67,6 +79,9 @@ class NodeStore final : public ForwardingProvider {
 
  private:
   [[nodiscard]] Mishap take_mishap();
+  // A node whose turns the store does not take asks for one item at a time.
+  void check_probe(std::size_t limit);
+  void note_failures(std::span<const TurnCommit> commits, const std::vector<ProviderResult<CommitAnswer>>& answers);
   // `refused_from`: the least outage in which the call fails.
   template <class Call>
   auto one(Call call, Refusal refused_from = Refusal::kAll) -> decltype(call());
@@ -77,6 +92,8 @@ class NodeStore final : public ForwardingProvider {
   bool reachable_ = true;
   Refusal refusal_ = Refusal::kNone;
   Timestamp misled_at_ = Timestamp::min();
+  std::optional<Timestamp> failing_since_;  // no turn was taken since then
+  NodeWitness witness_;
 };
 
 }  // namespace perdure::testing::simulation

@@ -54,6 +54,7 @@ constexpr std::array<std::string_view, kOps> kOpNames = {
     "time",
     "trace",
     "saga",
+    "unknown timed activity",
     "unknown activity",
     "unknown child",
     "shared child",

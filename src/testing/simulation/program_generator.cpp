@@ -59,6 +59,7 @@ class Generator {
     }
     made.id = "s" + std::to_string(++steps_);
     made.number = number(made.op);
+    if (made.op == Op::kUnservedActivity && made.number % 2 == 1) made.op = Op::kUnknownTimedActivity;
     if (is_between(made.op, Op::kSetKey, Op::kReadKey) || made.op == Op::kForeignKey) {
       made.key = "k" + std::to_string(dice_.below(3));
     }

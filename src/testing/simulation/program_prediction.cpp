@@ -31,6 +31,7 @@ class Prediction {
         follow_instance(step);
       } else if (!call(step)) {
         rule_.values[step.id].allowed = values(step);
+        rule_.values[step.id].may_be_poison = step.op == Op::kUnknownTimedActivity;
       }
     }
   }
@@ -94,6 +95,7 @@ class Prediction {
       case Op::kTimedOutActivity:
       case Op::kSilentActivity:
       case Op::kUnservedActivity:
+      case Op::kUnknownTimedActivity:
         return {"timed out"};
       case Op::kDroppedCompletion:
         return {"failed: " + std::string(kCompletionDropped)};

@@ -127,7 +127,7 @@ void RandomWorkload::predict_all() {
     if (life.contested) intervention.open_ids.insert(life.id);
   }
   for (const LifePlan& life : lives_) {
-    intervention.cancel = life.has(LifeCall::kCancel);
+    intervention.cancel = life.has(LifeCall::kCancel) || life.has(LifeCall::kCancelAhead);
     intervention.terminate = true;  // to settle it
     for (const Program& program : life.generations) predict(program, intervention, rules_);
   }

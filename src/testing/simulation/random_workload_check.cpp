@@ -56,7 +56,8 @@ WorkloadCheck::WorkloadCheck(Provider& store, const Rules& rules, const Ledger& 
       ledger_(ledger),
       clients_(clients),
       damaged_(facts.damaged.begin(), facts.damaged.end()),
-      lost_children_(facts.lost_children) {}
+      lost_children_(facts.lost_children),
+      fetched_in_vain_(facts.fetched_in_vain.begin(), facts.fetched_in_vain.end()) {}
 
 std::vector<std::string> WorkloadCheck::run(const std::vector<RootPlan>& plans, const std::vector<LifePlan>& lives) {
   find_instances();
@@ -294,6 +295,7 @@ std::string WorkloadCheck::mismatch(const ValueRule& rule, const nlohmann::json&
   if (value.is_string()) {
     const std::string text = value.get<std::string>();
     if (rule.may_be_refused && text.starts_with("failed") && text.find(kTaken) != std::string::npos) return {};
+    if (rule.may_be_poison && text.starts_with("failed") && text.find("poison") != std::string::npos) return {};
     if (rule.open_to_clients && text.starts_with("failed") && text.find(kWish) != std::string::npos) return {};
   }
   if (rule.is_output) {

@@ -48,6 +48,7 @@ class WorkloadCheck {
   void check_left_behind(const InstanceRule& rule, const std::string& instance);
   // The instance with the id is one that the client left there, and any end by a client was requested.
   void check_life(const LifePlan& plan);
+  void check_cancelled_ahead(const LifePlan& plan, const OrchestrationStatus& status, const std::string& path);
   void check_ended(const InstanceRule& rule, const std::string& instance);
   void check_completed(const InstanceRule& rule, const std::string& instance, const OrchestrationStatus& status);
   void check_what_is_left(const InstanceRule& rule, const std::string& instance, const OrchestrationStatus& status);
@@ -76,6 +77,7 @@ class WorkloadCheck {
   const RandomWorkload::Clients& clients_;
   std::set<std::string> damaged_;
   std::vector<std::string> lost_children_;
+  std::set<std::string> fetched_in_vain_;
   std::map<std::string, std::string> instances_;  // by path
   std::map<std::string, std::string> paths_;      // by instance
   std::set<std::string> may_fail_;                // paths

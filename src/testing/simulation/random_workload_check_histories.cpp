@@ -95,7 +95,8 @@ void WorkloadCheck::check_activity(const ActivityKey& key, const events::Activit
                                std::to_string(key.execution) + ", told " + scheduled.input.value_or("nothing") + ")";
   if (timed_out) {
     // Only those that never end, or that nobody may start, have a timeout that can strike.
-    const bool never_starts = scheduled.tag == std::string(kUnservedTag) && scheduled.timeouts.schedule_to_start;
+    const bool has_no_node = scheduled.tag == std::string(kUnservedTag) || scheduled.name == kUnknown;
+    const bool never_starts = has_no_node && scheduled.timeouts.schedule_to_start;
     const bool never_ends = scheduled.name == activity::kNever && scheduled.timeouts != ActivityTimeouts{};
     if (!never_starts && !never_ends) add(key.instance, "that " + activity + " does not time out", recorded.text);
     return;
@@ -103,6 +104,8 @@ void WorkloadCheck::check_activity(const ActivityKey& key, const events::Activit
   if (scheduled.name == kUnknown) {
     if (recorded.completed || recorded.text.find("poison") == std::string::npos) {
       add(key.instance, "that " + activity + " ends as poison", outcome_text(recorded));
+    } else if (scheduled.timeouts.schedule_to_start && !fetched_in_vain_.contains(key.instance)) {
+      add(key.instance, "that " + activity + " times out", outcome_text(recorded));
     }
     return;
   }

@@ -27,11 +27,24 @@ void WorkloadCheck::check_life(const LifePlan& plan) {
   if (!life.possible.contains(path)) add(plan.id, listed_paths(life.possible), path.empty() ? "nothing" : path);
   if (path.empty()) return;
   const OrchestrationStatus status = client_.get_orchestration_status(plan.id);
+  check_cancelled_ahead(plan, status, path);
   if (status.state != OrchestrationState::kCancelled && status.state != OrchestrationState::kTerminated) return;
   for (const auto& [reason, whom] : life.wishes) {
     if (whom.contains(path) && status.error_text().find(reason) != std::string::npos) return;
   }
   add(plan.id, "that nobody ends " + path + " but a client who meant it", status.error_text());
+}
+
+// A termination by the client may come before the first turn.
+void WorkloadCheck::check_cancelled_ahead(const LifePlan& plan, const OrchestrationStatus& status,
+                                          const std::string& path) {
+  const auto& cancelled = clients_.lives.at(plan.id).cancelled_ahead;
+  const auto reason = cancelled.find(path);
+  if (reason == cancelled.end() || status.state == OrchestrationState::kTerminated) return;
+  const bool names_reason = status.error_text().find(reason->second) != std::string::npos;
+  if (status.state == OrchestrationState::kCancelled && names_reason) return;
+  add(plan.id, "that the cancel before its start ends " + path,
+      std::string(to_string(status.state)) + " " + status.error_text());
 }
 
 }  // namespace perdure::testing::simulation

@@ -66,7 +66,9 @@ class Simulation {
         cluster_(scenery_.nodes, scenery_.first_generation, store_,
                  {.registry = [this](int generation) { return workload_.registry(generation); },
                   .options = [this](std::size_t place, int generation) { return node_options(place, generation); },
-                  .ended = [this](const std::string& node) { workload_.node_ended(node); }},
+                  .ended = [this](const std::string& node) { workload_.node_ended(node); },
+                  .witness = {.failed = [this](const LockToken& token) { store_->failed(token); },
+                              .problem = [this](std::string text) { store_->report(std::move(text)); }}},
                  seed, log_) {
     report_.seed = seed;
     report_.nodes = scenery_.nodes;
@@ -74,6 +76,7 @@ class Simulation {
     report_.fast_path = scenery_.fast_path;
     faults_left_ = scenery_.faults;
     fault_rate_ = options.faults_per_1000_steps.value_or(scenery_.faults_per_1000_steps);
+    store_->set_session_idle(node_options(0, scenery_.first_generation).session_idle_timeout);
     store_->set_excuse([this](const std::string& node, Timestamp since) { return cluster_.was_hindered(node, since); });
   }
 
@@ -267,6 +270,7 @@ class Simulation {
   }
 
   bool pass_time(Timestamp now) {
+    store_->check_sessions();
     if (is_vain_to_go_on(now)) actions_.clear();
     const bool rests = actions_.empty() && cluster_.is_whole() && store_->audit().at_rest(now);
     if (!rests) rests_since_.reset();
@@ -418,6 +422,8 @@ class Simulation {
     RunFacts facts;
     facts.damaged.assign(store_->read_damage().begin(), store_->read_damage().end());
     facts.lost_children = store_->lost_children();
+    const std::set<std::string>& in_vain = store_->audit().fetched_in_vain();
+    facts.fetched_in_vain.assign(in_vain.begin(), in_vain.end());
     if (!cut_short_) {
       problems(ProblemKind::kStore, check_queues(*real_store_));
       if (!late_timers_left_) {

@@ -31,6 +31,8 @@ struct RunFacts {
   std::vector<std::string> damaged;  // instances of which a stored row was damaged: they may end as poison
   // Children that nobody knew of any more, because the row that told of them was damaged: they may run for ever.
   std::vector<std::string> lost_children;
+  // Instances of activities that a node fetched and did not return. Such a fetch may have been a start.
+  std::vector<std::string> fetched_in_vain;
 };
 
 class Workload {
