@@ -24,7 +24,7 @@ enum class Fault : std::uint8_t {
   kUpgrade,      // a node is replaced by one with a newer version of the code
   kDamage,       // a stored event cannot be read any more
   kClockStep,    // the source of the store's time is set, back or forward
-  kStoreOutage,  // for up to ten minutes the store refuses some or all calls of every node as failed
+  kStoreOutage,  // for up to an hour the store refuses some or all calls of every node as failed
 };
 inline constexpr std::size_t kFaultKinds = 14;
 // Faults that may strike at any step. The others have a step of their own (Scenery), so that they do not change the

@@ -15,12 +15,14 @@ constexpr unsigned kSqlitePercent = 10;
 // and of 30 fetches in a row all miss it in one seed of some thousands.
 constexpr std::uint32_t kMaxAttempts = 80;
 
-// Half of them end before most locks do.
+// Half of them end before most locks do, and some last longer than a node waits for a lock that it could not end.
 Scenery::StoreOutage random_outage(Dice dice) {
   Scenery::StoreOutage outage;
   if (!dice.chance(25)) return outage;
   outage.step = dice.between(1, 300);
-  outage.length = Milliseconds(dice.chance(50) ? dice.below(5'000) : dice.between(5'000, 600'000));
+  outage.length = Milliseconds(dice.chance(50)   ? dice.below(5'000)
+                               : dice.chance(70) ? dice.between(5'000, 600'000)
+                                                 : dice.between(1'800'000, 3'600'000));
   outage.refusal = dice.one_of({Refusal::kSomeCommits, Refusal::kCommits, Refusal::kChanges, Refusal::kAll});
   // An item that fails alone for longer than this ends as poison, as it should.
   if (outage.refusal == Refusal::kSomeCommits) outage.length = std::min(outage.length, Milliseconds(60'000));
