@@ -66,4 +66,23 @@ bool has_foreign_link(const Message& message, const std::optional<ParentLink>& l
   return failed && failed->parent_incarnation != incarnation;
 }
 
+DiscardedBatch describe_discarded(const DecodedMessages& messages, const std::optional<ParentLink>& link,
+                                  std::uint64_t incarnation, IgnoreReason reason) {
+  DiscardedBatch batch;
+  const auto add = [&batch](IgnoreReason why, const std::string& kind) {
+    batch.reasons.push_back(why);
+    batch.kinds += (batch.kinds.empty() ? "" : ", ") + kind;
+  };
+  for (const Message& message : messages.messages) {
+    const std::string kind(kind_name(message.body));
+    if (has_foreign_link(message, link, incarnation)) {
+      add(IgnoreReason::kForeignLink, kind + " (" + std::string(to_string(IgnoreReason::kForeignLink)) + ")");
+    } else {
+      add(reason, kind);
+    }
+  }
+  for (const UndecodableMessage& message : messages.undecodable) add(reason, message.error);
+  return batch;
+}
+
 }  // namespace perdure::runtime

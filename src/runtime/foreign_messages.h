@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <perdure/event.h>
 #include <perdure/fetch.h>
 #include <perdure/message.h>
 #include "providers/item_decoder.h"
+#include "replay/turn.h"
 
 namespace perdure::runtime {
 
@@ -24,5 +27,14 @@ void keep_foreign_messages(OrchestrationItem& item, DecodedMessages& decoded);
 // Whether it is the cancel of another parent, or the outcome of a child of another incarnation.
 [[nodiscard]] bool has_foreign_link(const Message& message, const std::optional<ParentLink>& link,
                                     std::uint64_t incarnation);
+
+// Why each message of a batch is discarded, and the kinds of all of them for the log.
+struct DiscardedBatch {
+  std::vector<IgnoreReason> reasons;
+  std::string kinds;
+};
+// `reason` is that of messages without a foreign link.
+[[nodiscard]] DiscardedBatch describe_discarded(const DecodedMessages& messages, const std::optional<ParentLink>& link,
+                                                std::uint64_t incarnation, IgnoreReason reason);
 
 }  // namespace perdure::runtime

@@ -380,19 +380,8 @@ TurnDecision TurnProcessor::end(Turn& turn, ErrorDetails error) const {
 
 TurnDecision TurnProcessor::drop_batch(Turn& turn, std::string_view why, IgnoreReason reason,
                                        const std::optional<ParentLink>& parent) const {
-  std::vector<IgnoreReason> ignored;
-  std::string kinds;
-  for (const Message& message : turn.messages.messages) {
-    const bool foreign = has_foreign_link(message, turn.link(), turn.incarnation());
-    ignored.push_back(foreign ? IgnoreReason::kForeignLink : reason);
-    kinds += (kinds.empty() ? "" : ", ") + std::string(kind_name(message.body));
-    if (foreign) kinds += " (" + std::string(to_string(IgnoreReason::kForeignLink)) + ")";
-  }
-  for (const UndecodableMessage& message : turn.messages.undecodable) {
-    ignored.push_back(reason);
-    kinds += (kinds.empty() ? "" : ", ") + message.error;
-  }
-  warn(turn, why, "messages", kinds);
+  DiscardedBatch discarded = describe_discarded(turn.messages, turn.link(), turn.incarnation(), reason);
+  warn(turn, why, "messages", discarded.kinds);
   TurnCommit commit;
   commit.token = turn.item().token;
   commit.commit_id = turn.task.commit_id;
@@ -402,7 +391,7 @@ TurnDecision TurnProcessor::drop_batch(Turn& turn, std::string_view why, IgnoreR
     if (const auto refusal = refusal_of(message, parent)) commit.messages.push_back(encode_message(*refusal));
   }
   TurnDecision decision{.action = std::move(commit), .kept = {}, .report = {}};
-  if (metrics_.enabled()) decision.counts.ignored = std::move(ignored);
+  if (metrics_.enabled()) decision.counts.ignored = std::move(discarded.reasons);
   return decision;
 }
 

@@ -12,13 +12,14 @@
 //   exit            calls exit() while the runtime works
 //   recursion       what a runtime made inside an activity, a runtime destroyed by one, and a client on the same store
 //   do
-#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
-#include <ctime>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -85,17 +86,20 @@ class Interruptions {
     ::sigaction(SIGALRM, &action, nullptr);
     thread_ = std::thread([this] {
       block_all();
-      while (!ended_) {
+      std::unique_lock lock(mutex_);
+      do {
         send_to_all();
-        const timespec pause{.tv_sec = 0, .tv_nsec = 2'000'000};
-        ::nanosleep(&pause, nullptr);
-      }
+      } while (!changed_.wait_for(lock, std::chrono::milliseconds(2), [this] { return ended_; }));
     });
   }
   Interruptions(const Interruptions&) = delete;
   Interruptions& operator=(const Interruptions&) = delete;
   ~Interruptions() {
-    ended_ = true;
+    {
+      const std::scoped_lock lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_one();
     thread_.join();
   }
 
@@ -110,7 +114,9 @@ class Interruptions {
     ::kill(::getpid(), SIGALRM);
   }
 
-  std::atomic<bool> ended_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
   std::thread thread_;
 };
 

@@ -3,19 +3,18 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <numeric>
 #include <utility>
 
 #include <perdure/client_error.h>
 #include <perdure/clock.h>
-#include <perdure/memory_provider.h>
-#include <perdure/sqlite_provider.h>
 #include "testing/dice.h"
 #include "testing/simulation/audited_store.h"
 #include "testing/simulation/cluster.h"
 #include "testing/simulation/end_checks.h"
 #include "testing/simulation/pending_actions.h"
+#include "testing/simulation/rest_watch.h"
 #include "testing/simulation/scenery.h"
+#include "testing/simulation/simulated_store.h"
 #include "testing/simulation/waitless_store.h"
 
 namespace perdure::testing::simulation {
@@ -28,26 +27,10 @@ using std::chrono::seconds;
 // Behind the first of January 2030: far from every limit of a clock.
 constexpr Timestamp kStart{milliseconds{1'893'456'000'000}};
 constexpr Milliseconds kLongestJump = std::chrono::minutes(3);
-// Long enough for every node to notice that it has lost a lock.
-constexpr Milliseconds kLastLook = seconds(150);
-// Long enough for a node without faults to learn of a cancellation: the longest pause after an error, and more.
-constexpr Milliseconds kCancellationArrives = seconds(5);
 // Longer than a wrong clock of a node, and what it has planned by it, outlasts the fault.
 constexpr Milliseconds kFaultsAreOver = seconds(200);
 // How long a node is away after a planned crash.
 constexpr Milliseconds kPlannedAbsence = seconds(1);
-
-std::shared_ptr<Provider> make_store(StoreKind kind, const std::shared_ptr<Clock>& clock) {
-  if (kind == StoreKind::kMemory) {
-    MemoryProviderOptions options;
-    options.clock = clock;
-    return make_memory_provider(options);
-  }
-  SqliteOptions options;
-  options.clock = clock;
-  options.synchronous = SqliteSynchronous::kNormal;
-  return SqliteProvider::open(":memory:", options);
-}
 
 class Simulation {
  public:
@@ -59,7 +42,7 @@ class Simulation {
         chance_(Dice(seed ^ 0xFA017).next()),
         log_(options.log, kStart),
         clock_(std::make_shared<ManualClock>(kStart)),
-        real_store_(std::make_shared<WaitlessStore>(make_store(scenery_.store, clock_))),
+        real_store_(std::make_shared<WaitlessStore>(make_simulated_store(scenery_.store, clock_))),
         store_(std::make_shared<AuditedStore>(real_store_, log_)),
         line_(std::make_shared<NodeStore>(store_)),
         client_(line_),
@@ -256,9 +239,8 @@ class Simulation {
 
   // A cancellation reaches a node soon, and not only when the node renews its locks.
   void check_stopped_soon(Timestamp now) {
-    if (checked_stopped_soon_ || now - *rests_since_ < kCancellationArrives) return;
-    checked_stopped_soon_ = true;
-    for (const std::string& activity : cluster_.running_activities(*rests_since_ - kFaultsAreOver))
+    if (!rest_.cancellations_have_arrived(now)) return;
+    for (const std::string& activity : cluster_.running_activities(*rest_.since() - kFaultsAreOver))
       problem(ProblemKind::kStore, activity + " was not told within seconds that nobody waits for it");
   }
 
@@ -273,17 +255,10 @@ class Simulation {
     store_->check_sessions();
     if (is_vain_to_go_on(now)) actions_.clear();
     const bool rests = actions_.empty() && cluster_.is_whole() && store_->audit().at_rest(now);
-    if (!rests) rests_since_.reset();
-    if (rests && !rests_since_) {
-      rests_since_ = now;
-      checked_stopped_soon_ = false;
-    }
-    if (rests) check_stopped_soon(now);
-    if (rests && now - *rests_since_ >= kLastLook) return check_stopped();
-    Timestamp next = std::min(cluster_.next_moment(), actions_.next_moment());
-    if (rests) {
-      next = std::min(next, *rests_since_ + (checked_stopped_soon_ ? kLastLook : kCancellationArrives));
-    }
+    rest_.note(rests, now);
+    check_stopped_soon(now);
+    if (rest_.is_over(now)) return check_stopped();
+    Timestamp next = std::min({cluster_.next_moment(), actions_.next_moment(), rest_.next_moment()});
     if (const auto moment = store_->audit().next_moment(now)) next = std::min(next, *moment);
     if (next == Timestamp::max()) {
       never_ends(Workload::Delay::kIdle, "nothing can happen any more, but not all is done");
@@ -461,17 +436,12 @@ class Simulation {
   bool late_timers_left_ = false;  // of instances that have ended: due after the time limit
   std::size_t faults_left_ = 0;
   std::size_t fault_rate_ = 0;  // in 1000 steps
-  std::optional<Timestamp> rests_since_;
-  bool checked_stopped_soon_ = false;
+  RestWatch rest_;
   std::optional<Fault> pending_fault_;
   Cluster cluster_;
 };
 
 }  // namespace
-
-std::size_t RunReport::fault_count() const noexcept {
-  return std::accumulate(faults.begin(), faults.end(), std::size_t{0});
-}
 
 RunReport run_seed(std::uint64_t seed, const RunOptions& options, Workload& workload) {
   return Simulation(seed, options, workload).run();

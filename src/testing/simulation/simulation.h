@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,7 +69,9 @@ struct RunReport {
   Milliseconds virtual_time{0};
 
   [[nodiscard]] bool ok() const noexcept { return problems.empty(); }
-  [[nodiscard]] std::size_t fault_count() const noexcept;
+  [[nodiscard]] std::size_t fault_count() const noexcept {
+    return std::accumulate(faults.begin(), faults.end(), std::size_t{0});
+  }
 };
 
 [[nodiscard]] RunReport run_seed(std::uint64_t seed, const RunOptions& options, Workload& workload);

@@ -24,6 +24,7 @@ constexpr Group kGroups[] = {
     &batch_tests,
     &commit_id_tests,
     &wait_tests,
+    &wait_stop_tests,
     &held_work_tests,
     &backoff_tests,
     &orphan_tests,

@@ -23,6 +23,7 @@ ValidationTests damage_tests();
 ValidationTests batch_tests();
 ValidationTests commit_id_tests();
 ValidationTests wait_tests();
+ValidationTests wait_stop_tests();
 ValidationTests held_work_tests();
 ValidationTests backoff_tests();
 ValidationTests orphan_tests();

@@ -1,6 +1,4 @@
 // Long polls: what ends a wait, and what must not.
-#include <stop_token>
-
 #include "testing/validation/moves.h"
 #include "testing/validation/suite.h"
 #include "testing/validation/threads.h"
@@ -228,32 +226,6 @@ void a_wait_can_be_ended_from_outside(ProviderFactory& factory) {
   expect_true(later);
 }
 
-void a_wait_that_is_to_stop_ends_even_if_it_has_not_begun(ProviderFactory& factory) {
-  Scene scene(factory);
-  for (int round = 0; round < 20; ++round) {
-    std::stop_source stop;
-    WorkWait wait = for_both();
-    wait.stop = stop.get_token();
-    Waiting waiting(scene, wait);
-    stop.request_stop();
-    expect_false(waiting);
-    expect(!take(scene.store().wait_for_work(wait, scene.now() + kNoDeadline)), "work from nowhere");
-  }
-}
-
-void a_stop_ends_no_other_wait(ProviderFactory& factory) {
-  Scene scene(factory);
-  std::stop_source stop;
-  WorkWait wait = for_both();
-  wait.stop = stop.get_token();
-  Waiting other(scene, for_both());
-  Waiting waiting(scene, wait);
-  stop.request_stop();
-  expect_false(waiting);
-  scene.enqueue_start("order");
-  expect_true(other);
-}
-
 void a_wait_for_nothing_ends_at_its_deadline(ProviderFactory& factory) {
   Scene scene(factory);
   scene.enqueue_start("order");
@@ -441,9 +413,6 @@ ValidationTests wait_tests() {
       {"wait", "a_wait_ends_at_its_deadline", &a_wait_ends_at_its_deadline},
       {"wait", "a_wait_does_not_end_before_its_deadline", &a_wait_does_not_end_before_its_deadline},
       {"wait", "a_wait_can_be_ended_from_outside", &a_wait_can_be_ended_from_outside},
-      {"wait", "a_wait_that_is_to_stop_ends_even_if_it_has_not_begun",
-       &a_wait_that_is_to_stop_ends_even_if_it_has_not_begun},
-      {"wait", "a_stop_ends_no_other_wait", &a_stop_ends_no_other_wait},
       {"wait", "a_wait_for_nothing_ends_at_its_deadline", &a_wait_for_nothing_ends_at_its_deadline},
       {"wait", "work_that_cannot_be_fetched_does_not_end_a_wait", &work_that_cannot_be_fetched_does_not_end_a_wait},
       {"wait", "work_that_the_filter_refuses_does_not_end_a_wait", &work_that_the_filter_refuses_does_not_end_a_wait},
