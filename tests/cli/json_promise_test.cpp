@@ -81,7 +81,7 @@ TEST(JsonPromise, WrongArgumentsAreAnErrorAsJson) {
       {{"status", "a", "b", "--store", store}, "b"},
       {{"show", "nosuch", "--store", store}, "there is no instance", cli::kNotFound},
       {{"tree", "nosuch", "--store", store}, "nosuch", cli::kNotFound},
-      {{"kv", "order-1", "nosuch", "--store", store}, "has no value of key 'nosuch'", cli::kNotFound},
+      {{"kv", "order-1", "nosuch", "--store", store}, "has no value for key 'nosuch'", cli::kNotFound},
       {{"queues", "--instance", "order-1", "--store", store}, "--activities"},
       {{"stuck", "--limit", "-1", "--store", store}, "-1"},
       {{"wait", "waiting", "--timeout", "1ms", "--store", store}, "did not end within", cli::kTimedOut},

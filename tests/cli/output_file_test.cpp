@@ -139,7 +139,7 @@ TEST_F(OutputFileTest, JsonAndInstancesDoNotShareTheStandardOutput) {
   const ProcessRun mixed =
       run_script("\"$PERDURE\" export order-1 -o /dev/stdout --json --store '" + sample_store().argument() + "' | cat");
   EXPECT_EQ(mixed.out, "");
-  EXPECT_THAT(mixed.err, HasSubstr(R"("error":"-o: '/dev/stdout' is the standard output)"));
+  EXPECT_THAT(mixed.err, HasSubstr(R"("error":"-o: '/dev/stdout' is standard output)"));
 }
 
 TEST_F(OutputFileTest, ADirectoryThatIsNotThereIsNamed) {

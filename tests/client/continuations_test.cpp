@@ -106,10 +106,10 @@ TEST_P(Continuations, AQueuedOneIsNotTakenForLost) {
 TEST_P(Continuations, ALostOneIsFound) {
   begin_between();
   lose_continuation();
-  EXPECT_THAT(
-      client->find_stuck_instances(),
-      ElementsAre(AllOf(Field(&StuckInstance::instance, "i"),
-                        Field(&StuckInstance::reason, AllOf(HasSubstr("is lost"), HasSubstr("terminate it"))))));
+  EXPECT_THAT(client->find_stuck_instances(),
+              ElementsAre(AllOf(Field(&StuckInstance::instance, "i"),
+                                Field(&StuckInstance::reason,
+                                      AllOf(HasSubstr("next execution is missing"), HasSubstr("terminate it"))))));
 }
 
 TEST_P(Continuations, AnInstanceThatEndsWhileAClientLooksHasNotLostIts) {
@@ -135,7 +135,7 @@ TEST_P(Continuations, AWaitForTheEndOfAnInstanceThatHasLostItsFails) {
   } catch (const ClientError& error) {
     EXPECT_EQ(error.kind(), ClientErrorKind::kStore);
     EXPECT_FALSE(error.retryable());
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("'i'"), HasSubstr("is lost")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'i'"), HasSubstr("next execution is missing")));
   }
 }
 

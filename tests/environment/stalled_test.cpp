@@ -84,7 +84,7 @@ TEST(AStalledWait, NamesAnInstanceThatThisNodeDoesNotTake) {
   TestOptions options;
   options.runtime.fetch_only_registered = true;
   TestEnvironment env(approval(), options);
-  EXPECT_THAT(stall_of([&] { env.run("i", "Nobody"); }), HasSubstr("takes no instance of 'Nobody'"));
+  EXPECT_THAT(stall_of([&] { env.run("i", "Nobody"); }), HasSubstr("does not fetch instances of 'Nobody'"));
 }
 
 TEST(AStalledWait, NamesAnInstanceThatDoesNotExist) {

@@ -210,13 +210,13 @@ TEST_P(ChangedCode, OnlyANewVersionIsRegistered) {
   EXPECT_EQ(finding.version, SemanticVersion::of("1.0.0"));
   EXPECT_TRUE(finding.live);
   EXPECT_THAT(finding.report, HasSubstr("orchestration 'Order' 1.0.0 is not registered (registered versions: 2.0.0, "
-                                        "2.1.0: register it"));
+                                        "2.1.0); register it"));
 }
 
 TEST_P(ChangedCode, NothingOfThatNameIsRegistered) {
   const auto result = check(code("Other", pack));
   ASSERT_THAT(result.findings, ElementsAre(IsFinding(Kind::kNotRegistered, "o", 1)));
-  EXPECT_THAT(result.findings.front().report, StartsWith("orchestration 'Order' 1.0.0 is not registered: "));
+  EXPECT_THAT(result.findings.front().report, StartsWith("orchestration 'Order' 1.0.0 is not registered; "));
   HistoryCheckOptions options;
   options.only_registered = true;
   const auto of_others = check(code("Other", pack), options);

@@ -223,6 +223,8 @@ TEST_F(DispatchActivities, WhatNoNodeHasCodeForEndsAsPoisonThatNamesTheNodes) {
               "not registered: activity 'Unknown', last on node 'node'; nodes of the store: 'other'; register it on a "
               "node that serves this store");
   }
+  fetch();
+  collect();
   EXPECT_TRUE(dispatcher().resting());
 }
 
