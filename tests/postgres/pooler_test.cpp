@@ -92,7 +92,7 @@ TEST(PostgresPooler, IsRefusedInTransactionModeWhileOthersUseIt) {
       while (!done) session.execute("SELECT 1");
     });
   }
-  for (int i = 0; i < 10; ++i) expect_refusal(pooler);
+  for (int i = 0; i < 300; ++i) expect_refusal(pooler);
   done = true;
   for (std::thread& other : others) other.join();
   EXPECT_THAT(leftovers(pooler), IsEmpty());
