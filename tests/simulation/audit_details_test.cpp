@@ -323,6 +323,38 @@ TEST_F(Audited, ALockThatHasExpiredIsNotExtended) {
   EXPECT_THAT(audit.problems(), IsEmpty());
 }
 
+class AuditedFetches : public Audited {
+ protected:
+  void fetch(const std::string& lock, std::uint32_t attempt, Timestamp now, bool expired = false) {
+    WorkBatch batch = work(lock, attempt, now);
+    batch.items.front().record.timeouts.schedule_to_start = Milliseconds(1'000);
+    batch.items.front().expired = expired;
+    audit.work_fetched({}, batch);
+  }
+  void give_back(const std::string& lock) {
+    audit.work_abandoned({.token = token(lock), .delay = Milliseconds(0), .ignore_attempt = true}, {}, kNow);
+  }
+};
+
+TEST_F(AuditedFetches, OneThatANodeDoesNotReturnMayHaveBegun) {
+  commit_first();
+  fetch("w1", 1, kNow);
+  give_back("w1");
+  fetch("w2", 1, kNow);
+  EXPECT_THAT(audit.fetched_in_vain(), IsEmpty());
+  fetch("w3", 2, kNow + kLock);
+  EXPECT_THAT(audit.fetched_in_vain(), ::testing::ElementsAre(Audit::ActivityKey("a", kFirstExecutionId, 2)));
+  EXPECT_THAT(audit.problems(), IsEmpty());
+}
+
+TEST_F(AuditedFetches, OneThatHasExpiredStaysExpired) {
+  commit_first();
+  fetch("w1", 1, kNow, true);
+  fetch("w2", 2, kNow + kLock, true);
+  EXPECT_THAT(audit.fetched_in_vain(), IsEmpty());
+  EXPECT_THAT(audit.problems(), IsEmpty());
+}
+
 TEST_F(Audited, AChildThatIsLeftBehind) {
   fetch_first();
   TurnCommit commit = first_commit();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -163,15 +164,28 @@ class LifeClientsOfAnEndedInstance : public LifeClients {
  protected:
   void start_and_end(ExecutionStatus status) {
     ASSERT_TRUE(act(LifeCall::kStart));
+    TurnCommit commit;
+    commit.commit_id = 2;
+    commit.status = StatusChange{.status = status, .output = {}};
+    take_first_turn(std::move(commit));
+  }
+  // Another instance schedules a child with the id.
+  void schedule_child() {
+    ASSERT_TRUE(store->enqueue_start(start_message("parent"), StartPolicy::kIgnore));
+    TurnCommit commit;
+    commit.commit_id = 1;  // as the link says
+    commit.messages = {child_start_message("life0", "parent")};
+    take_first_turn(std::move(commit));
+  }
+
+ private:
+  void take_first_turn(TurnCommit commit) {
     const OrchestrationBatch batch = store->fetch_orchestration_items({}).value();
     ASSERT_EQ(batch.items.size(), 1U);
-    TurnCommit commit;
     commit.token = batch.items.front().token;
-    commit.commit_id = 1;
     commit.consumed = {batch.items.front().messages.front().id};
     commit.events = {event(1)};
     commit.started = StartedMetadata{.name = "Interpret", .version = {}, .parent = {}, .pinned_version = {}};
-    commit.status = StatusChange{.status = status, .output = {}};
     ASSERT_TRUE(store->ack_orchestration_items({&commit, 1}).front());
   }
 };
@@ -183,6 +197,22 @@ TEST_F(LifeClientsOfAnEndedInstance, DeleteInBulkWhatHasTheState) {
   EXPECT_TRUE(act(LifeCall::kBulkDelete, 1));
   EXPECT_THAT(life.possible, ElementsAre(""));
   EXPECT_THAT(life.problems, IsEmpty());
+}
+
+TEST_F(LifeClientsOfAnEndedInstance, DeleteInBulkWhatAChildWaitsFor) {
+  plan.contested = true;
+  start_and_end(ExecutionStatus::kCompleted);
+  schedule_child();
+  EXPECT_TRUE(act(LifeCall::kBulkDelete, 1));
+  EXPECT_TRUE(client.get_orchestration_status("life0").state == OrchestrationState::kPending);
+  EXPECT_THAT(life.problems, IsEmpty());
+}
+
+TEST_F(LifeClientsOfAnEndedInstance, KnowThatNoChildWaitsForAnIdOfTheirOwn) {
+  start_and_end(ExecutionStatus::kCompleted);
+  schedule_child();
+  EXPECT_TRUE(act(LifeCall::kBulkDelete, 1));
+  EXPECT_THAT(life.problems, ElementsAre(HasSubstr("that a bulk deletion leaves it Completed, actual: Pending")));
 }
 
 TEST_F(LifeClientsOfAnEndedInstance, PruneInBulkWhatHasTheState) {

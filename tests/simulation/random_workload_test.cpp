@@ -20,8 +20,10 @@
 #include <perdure/memory_provider.h>
 #include <perdure/perdure.h>
 #include <perdure/testing/forwarding_provider.h>
+#include "model/error_codec.h"
 #include "testing/dice.h"
 #include "testing/environment/virtual_clock.h"
+#include "testing/simulation/interpreter.h"
 #include "testing/simulation/stepped_node.h"
 
 namespace perdure::testing::simulation {
@@ -346,6 +348,28 @@ TEST(RandomWorkload, ForgivesWhatDependsOnADamagedInstance) {
   EXPECT_NE(joined(workload.check(failed, {})), "");
   RunFacts facts;
   facts.damaged = {id};
+  EXPECT_EQ(joined(workload.check(failed, facts)), "");
+}
+
+TEST(RandomWorkload, ForgivesPoisonOnlyOfAnActivityThatANodeDidNotReturn) {
+  RandomWorkload workload(1);
+  const auto root = steady_root(workload);
+  ASSERT_TRUE(root);
+  CalmCluster cluster(workload, 1);
+  cluster.run();
+  const std::string id = instance_id_of(*root);
+  const PoisonError poison{
+      PoisonSubject::kActivity, id, kFirstExecutionId, std::string(kUnknown), 5, 81, 80, "no code"};
+  Liar failed(cluster.store(), id, [&](InstanceStatus& status) {
+    status.status = ExecutionStatus::kFailed;
+    status.output = encode_error(poison);
+  });
+  const std::string problem = "instance " + id + ": expected that it completes, actual: Failed: poison";
+  EXPECT_NE(joined(workload.check(failed, {})).find(problem), std::string::npos);
+  RunFacts facts;
+  facts.fetched_in_vain = {{id, kFirstExecutionId, 6}};
+  EXPECT_NE(joined(workload.check(failed, facts)).find(problem), std::string::npos) << "that was another activity";
+  facts.fetched_in_vain = {{id, kFirstExecutionId, 5}};
   EXPECT_EQ(joined(workload.check(failed, facts)), "");
 }
 

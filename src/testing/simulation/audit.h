@@ -46,8 +46,9 @@ class Audit {
   [[nodiscard]] std::size_t orphans() const;
   // Turns that the store has accepted.
   [[nodiscard]] std::size_t commits() const noexcept { return commits_.size(); }
-  // Instances of activities whose lock another fetch has taken over.
-  [[nodiscard]] const std::set<std::string>& fetched_in_vain() const noexcept { return fetched_in_vain_; }
+  // Activities with a schedule-to-start timeout that a node was given to run, and whose lock ended without an outcome
+  // or an abandon: they may have begun, so that timeout does not strike any more.
+  [[nodiscard]] const std::set<ActivityKey>& fetched_in_vain() const noexcept { return fetched_in_vain_; }
   // Whose token it is or was; empty: nobody's.
   [[nodiscard]] std::string instance_of(const LockToken& token) const;
   // The execution that it is in; absent before its first commit.
@@ -207,7 +208,7 @@ class Audit {
   std::map<std::string, Session> sessions_;
   std::optional<Milliseconds> session_idle_;
   std::set<std::string> failed_;  // tokens of turns and outcomes that the store did not take
-  std::set<std::string> fetched_in_vain_;
+  std::set<ActivityKey> fetched_in_vain_;
   std::multiset<Timestamp> moments_;
   std::uint64_t last_position_ = 0;
   Excuse excuse_;

@@ -46,7 +46,7 @@ void Audit::work_fetched(const WorkFetch& fetch, const WorkBatch& batch) {
     }
     Activity& activity = found->second;
     check_lapse(described(key), activity.lock, now);
-    if (activity.lock) fetched_in_vain_.insert(item.record.instance);
+    if (activity.lock && item.record.timeouts.schedule_to_start && !item.expired) fetched_in_vain_.insert(key);
     if (activity.lock && activity.lock->until > now) {
       problem(described(key) + " was locked again " + std::to_string((activity.lock->until - now).count()) +
               " ms before its lock ended");

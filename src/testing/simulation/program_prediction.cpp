@@ -31,7 +31,6 @@ class Prediction {
         follow_instance(step);
       } else if (!call(step)) {
         rule_.values[step.id].allowed = values(step);
-        rule_.values[step.id].may_be_poison = step.op == Op::kUnknownTimedActivity;
       }
     }
   }

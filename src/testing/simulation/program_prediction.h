@@ -19,7 +19,6 @@ struct ValueRule {
   bool is_output = false;            // of that child, instead of what is allowed
   bool may_be_refused = false;       // its id may be taken
   bool open_to_clients = false;      // clients may cancel or terminate the child
-  bool may_be_poison = false;        // if a node died with the activity
 };
 
 struct InstanceRule {

@@ -57,11 +57,12 @@ WorkloadCheck::WorkloadCheck(Provider& store, const Rules& rules, const Ledger& 
       clients_(clients),
       damaged_(facts.damaged.begin(), facts.damaged.end()),
       lost_children_(facts.lost_children),
-      fetched_in_vain_(facts.fetched_in_vain.begin(), facts.fetched_in_vain.end()) {}
+      fetched_in_vain_(facts.fetched_in_vain) {}
 
 std::vector<std::string> WorkloadCheck::run(const std::vector<RootPlan>& plans, const std::vector<LifePlan>& lives) {
   find_instances();
   find_shaken();
+  find_poisoned();
   for (const auto& [path, rule] : rules_) check_rule(rule);
   for (const auto& [instance, path] : paths_) check_histories(instance);
   for (const RootPlan& plan : plans) {
@@ -118,6 +119,14 @@ std::string WorkloadCheck::path_of(const std::string& instance) const {
   return found == paths_.end() ? instance : found->second;
 }
 
+std::string WorkloadCheck::nearest_path(const std::string& instance) const {
+  std::string ancestor = instance;
+  while (!rules_.contains(path_of(ancestor)) && ancestor.find("::sub::") != std::string::npos) {
+    ancestor = ancestor.substr(0, ancestor.rfind("::sub::"));
+  }
+  return path_of(ancestor);
+}
+
 void WorkloadCheck::find_shaken() {
   for (const std::string& lost : lost_children_) {
     const std::string path = path_of(lost);
@@ -130,22 +139,18 @@ void WorkloadCheck::find_shaken() {
     std::string path = path_of(instance);
     if (!rules_.contains(path)) {
       // Its program cannot be read: whatever the nearest ancestor that is known has started may be it.
-      std::string ancestor = instance.substr(0, instance.rfind("::sub::"));
-      while (!rules_.contains(path_of(ancestor)) && ancestor.find("::sub::") != std::string::npos) {
-        ancestor = ancestor.substr(0, ancestor.rfind("::sub::"));
-      }
-      path = path_of(ancestor);
+      path = nearest_path(instance);
       for (const auto& [below, rule] : rules_) {
         if (is_below(below, path)) may_fail_.insert(below);
       }
     }
-    shake(path);
+    shake(path, may_fail_);
   }
 }
 
-void WorkloadCheck::shake(const std::string& path) {
+void WorkloadCheck::shake(const std::string& path, std::set<std::string>& may_end) {
   for (std::optional<std::string> current = path; current;) {
-    may_fail_.insert(*current);
+    may_end.insert(*current);
     for (const auto& [below, rule] : rules_) {
       if (is_below(below, *current)) may_be_cut_.insert(below);
     }
@@ -154,6 +159,25 @@ void WorkloadCheck::shake(const std::string& path) {
     const bool is_told = rule != rules_.end() && !rule->second.detached;
     current = is_told ? rule->second.parent : std::nullopt;
   }
+}
+
+void WorkloadCheck::find_poisoned() {
+  for (const auto& [instance, execution, id] : fetched_in_vain_) {
+    if (damaged_.contains(instance)) continue;
+    if (!paths_.contains(instance)) {
+      shake(nearest_path(instance), may_be_poison_);
+      continue;
+    }
+    const OrchestrationStatus status = client_.get_orchestration_status(instance);
+    if (status.state != OrchestrationState::kFailed || !is_of_one_in_vain(status.error)) continue;
+    shake(path_of(instance), may_be_poison_);
+  }
+}
+
+bool WorkloadCheck::is_of_one_in_vain(const std::optional<ErrorDetails>& error) const {
+  const auto* poison = error ? std::get_if<PoisonError>(&*error) : nullptr;
+  return poison && poison->subject == PoisonSubject::kActivity && poison->activity_name == kUnknown &&
+         fetched_in_vain_.contains({poison->instance, poison->execution_id, poison->activity_id});
 }
 
 bool WorkloadCheck::runs_program(const std::string& instance, const std::string& path) const {
@@ -204,6 +228,7 @@ void WorkloadCheck::check_ended(const InstanceRule& rule, const std::string& ins
       return check_completed(rule, instance, status);
     case OrchestrationState::kFailed:
       if (may_fail_.contains(rule.path)) return;
+      if (may_be_poison_.contains(rule.path) && is_of_one_in_vain(status.error)) return;
       if (rule.ending == Ending::kPoisons && status.error && std::holds_alternative<PoisonError>(*status.error)) return;
       if (rule.ending == Ending::kFails && status.error_text() == rule.failure) {
         return check_what_is_left(rule, instance, status);
@@ -295,7 +320,6 @@ std::string WorkloadCheck::mismatch(const ValueRule& rule, const nlohmann::json&
   if (value.is_string()) {
     const std::string text = value.get<std::string>();
     if (rule.may_be_refused && text.starts_with("failed") && text.find(kTaken) != std::string::npos) return {};
-    if (rule.may_be_poison && text.starts_with("failed") && text.find("poison") != std::string::npos) return {};
     if (rule.open_to_clients && text.starts_with("failed") && text.find(kWish) != std::string::npos) return {};
   }
   if (rule.is_output) {

@@ -36,8 +36,15 @@ class WorkloadCheck {
   // Those whose fate a damaged instance may have changed: it and its ancestors may have failed, what they started may
   // have been cut short.
   void find_shaken();
-  void shake(const std::string& path);
+  // Whoever waits for it, directly or not, may end in the same way.
+  void shake(const std::string& path, std::set<std::string>& may_end);
+  // Those that ended as poison because a node did not return an activity that no node has code for; and what has been
+  // deleted and may have ended so.
+  void find_poisoned();
+  [[nodiscard]] bool is_of_one_in_vain(const std::optional<ErrorDetails>& error) const;
   [[nodiscard]] std::string path_of(const std::string& instance) const;
+  // Its own, or that of the nearest ancestor with a rule.
+  [[nodiscard]] std::string nearest_path(const std::string& instance) const;
   [[nodiscard]] bool was_deleted(const InstanceRule& rule) const;
   // Whether that instance runs the program, or another one has its id.
   [[nodiscard]] bool runs_program(const std::string& instance, const std::string& path) const;
@@ -77,10 +84,11 @@ class WorkloadCheck {
   const RandomWorkload::Clients& clients_;
   std::set<std::string> damaged_;
   std::vector<std::string> lost_children_;
-  std::set<std::string> fetched_in_vain_;
+  decltype(RunFacts::fetched_in_vain) fetched_in_vain_;
   std::map<std::string, std::string> instances_;  // by path
   std::map<std::string, std::string> paths_;      // by instance
   std::set<std::string> may_fail_;                // paths
+  std::set<std::string> may_be_poison_;           // paths; only as is_of_one_in_vain() says
   std::set<std::string> may_be_cut_;              // paths
   std::set<std::string> may_run_on_;              // paths
   std::vector<std::string> problems_;

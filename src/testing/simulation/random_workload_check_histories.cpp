@@ -104,7 +104,8 @@ void WorkloadCheck::check_activity(const ActivityKey& key, const events::Activit
   if (scheduled.name == kUnknown) {
     if (recorded.completed || recorded.text.find("poison") == std::string::npos) {
       add(key.instance, "that " + activity + " ends as poison", outcome_text(recorded));
-    } else if (scheduled.timeouts.schedule_to_start && !fetched_in_vain_.contains(key.instance)) {
+    } else if (scheduled.timeouts.schedule_to_start &&
+               !fetched_in_vain_.contains({key.instance, key.execution, key.id})) {
       add(key.instance, "that " + activity + " times out", outcome_text(recorded));
     }
     return;
@@ -146,7 +147,8 @@ void WorkloadCheck::check_origin(const std::string& parent, const std::string& p
   const std::string text = message_of(*error);
   const InstanceRule& child = rule->second;
   const bool is_own = child.ending == Ending::kFails && text.find(child.failure) != std::string::npos;
-  const bool is_poison = child.ending == Ending::kPoisons && std::holds_alternative<PoisonError>(*error);
+  const bool is_poison = (child.ending == Ending::kPoisons && std::holds_alternative<PoisonError>(*error)) ||
+                         (may_be_poison_.contains(path) && is_of_one_in_vain(error));
   const bool is_refusal = child.id && child.may_be_missing && text.find(kTaken) != std::string::npos;
   const bool is_wish = child.may_be_terminated && text.find(kWish) != std::string::npos;
   const auto* application = std::get_if<ApplicationError>(&*error);

@@ -397,8 +397,7 @@ class Simulation {
     RunFacts facts;
     facts.damaged.assign(store_->read_damage().begin(), store_->read_damage().end());
     facts.lost_children = store_->lost_children();
-    const std::set<std::string>& in_vain = store_->audit().fetched_in_vain();
-    facts.fetched_in_vain.assign(in_vain.begin(), in_vain.end());
+    facts.fetched_in_vain = store_->audit().fetched_in_vain();
     if (!cut_short_) {
       problems(ProblemKind::kStore, check_queues(*real_store_));
       if (!late_timers_left_) {

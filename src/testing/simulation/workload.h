@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <perdure/client.h>
@@ -31,8 +33,9 @@ struct RunFacts {
   std::vector<std::string> damaged;  // instances of which a stored row was damaged: they may end as poison
   // Children that nobody knew of any more, because the row that told of them was damaged: they may run for ever.
   std::vector<std::string> lost_children;
-  // Instances of activities that a node fetched and did not return. Such a fetch may have been a start.
-  std::vector<std::string> fetched_in_vain;
+  // Activities (instance, execution, schedule id) with a schedule-to-start timeout that a node was given to run and did
+  // not return. It may have begun them, so they need not time out.
+  std::set<std::tuple<std::string, ExecutionId, EventId>> fetched_in_vain;
 };
 
 class Workload {
