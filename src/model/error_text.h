@@ -3,13 +3,15 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include <perdure/error_details.h>
 
 namespace perdure {
 
-// Returns `text` as valid UTF-8 with at most `limit` bytes of it. A note at the end says what was changed.
-[[nodiscard]] std::string storable_error_text(std::string text, std::size_t limit);
+// Returns `text` as valid UTF-8 with at most `limit` bytes of it. Notes at the end say what was changed. The same limit
+// leaves the returned text as it is.
+[[nodiscard]] std::string storable_error_text(std::string_view text, std::size_t limit);
 
 // The same for the message of an error of any category.
 [[nodiscard]] ErrorDetails with_storable_text(ErrorDetails error, std::size_t limit);

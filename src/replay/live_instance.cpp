@@ -288,9 +288,11 @@ void LiveInstance::raise(EventId id, const events::ExternalEvent& event) {
 }
 
 void LiveInstance::run_ready() {
-  while (!inert()) {
+  while (true) {
+    if (turn_failure_) std::rethrow_exception(std::exchange(turn_failure_, nullptr));
+    if (inert()) return;
     detail::ReadyNode* node = ready_.pop();
-    if (!node) break;
+    if (!node) return;
     {
       const UserCode code(*this);
       node->handle.resume();
@@ -319,9 +321,9 @@ void LiveInstance::finish() {
 }
 
 // Changes the text before it is compared with a recorded end, which was stored with the same changes.
-void LiveInstance::finish_with_error(ApplicationErrorKind kind, std::string message) {
+void LiveInstance::finish_with_error(ApplicationErrorKind kind, std::string_view message) {
   ending().finished =
-      Finished{ApplicationError{kind, storable_error_text(std::move(message), limits_.max_payload_bytes), false}};
+      Finished{ApplicationError{kind, storable_error_text(message, limits_.max_error_text_bytes()), false}};
 }
 
 // ---- its end -------------------------------------------------------------------------------------------------------

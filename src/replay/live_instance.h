@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -83,7 +84,7 @@ class LiveInstance final : private detail::ContextCore {
   [[nodiscard]] const ApplicationError* finished_with_error() const noexcept;
   [[nodiscard]] Ending& ending();
   void count_given(const Payload& payload) noexcept { given_bytes_ += payload ? payload->size() : 0; }
-  void finish_with_error(ApplicationErrorKind kind, std::string message);
+  void finish_with_error(ApplicationErrorKind kind, std::string_view message);
 
   // ---- detail::ContextCore: what the code calls (live_instance_calls.cpp) ------------------------------------------
   [[nodiscard]] bool inert() const noexcept override;

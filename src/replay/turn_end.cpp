@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include <perdure/limits.h>
 #include <perdure/version.h>
 #include "model/check.h"
 #include "model/error_text.h"
@@ -217,8 +218,8 @@ class Closing {
     append(events::OrchestrationCompleted{std::move(completed.output)});
   }
   void end_with(verdicts::Failed& failed) {
-    // Its length is bounded where the code failed; errors of the engine are short.
-    failed.error = with_storable_text(std::move(failed.error), std::string::npos);
+    // The text of the code has been cut already, perhaps at a smaller limit. A client's reason is as long as a payload.
+    failed.error = with_storable_text(std::move(failed.error), kMaxErrorTextBytes);
     out_.error = failed.error;
     if (const auto& parent = facts_.parent()) {
       tell_parent(messages::SubOrchestrationFailed{parent->schedule_id, failed.error, parent->incarnation});

@@ -1,6 +1,7 @@
 #include <perdure/activity_context.h>
 
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -69,15 +70,22 @@ bool ActivityCall::ended() const noexcept {
 }
 
 ApplicationError activity_error_from_current_exception() noexcept {
+  ApplicationError error{ApplicationErrorKind::kActivityFailed, {}, true};
   try {
-    throw;
-  } catch (const NonRetryableError& error) {
-    return {ApplicationErrorKind::kActivityFailed, text_of(error), false};
-  } catch (const std::exception& error) {
-    return {ApplicationErrorKind::kActivityFailed, text_of(error), true};
-  } catch (...) {
-    return {ApplicationErrorKind::kActivityFailed, "the activity threw something that is not a std::exception", true};
+    try {
+      throw;
+    } catch (const NonRetryableError& thrown) {
+      error.retryable = false;
+      error.message = text_of(thrown);
+    } catch (const std::exception& thrown) {
+      error.message = text_of(thrown);
+    } catch (...) {
+      error.message = "the activity threw something that is not a std::exception";
+    }
+  } catch (const std::bad_alloc&) {
+    error.message = "out of memory";  // short enough to need none
   }
+  return error;
 }
 
 ApplicationError undecodable_activity_input(const std::string& activity, const std::string& error) {

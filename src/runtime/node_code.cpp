@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <perdure/detail/thrown.h>
 #include "model/reserved_names.h"
 
 namespace perdure::runtime {
@@ -40,7 +41,7 @@ void read_key_value(const std::shared_ptr<detail::ActivityCall>& call, const Pay
       call->end(failed(value.error().to_string(), later));
     }
   } catch (const std::exception& error) {
-    call->end(failed(error.what(), false));
+    call->end(failed(detail::text_of(error), false));
   }
 }
 

@@ -48,6 +48,7 @@ WorkerDispatcher::WorkerDispatcher(const RuntimeOptions& options, const Capabili
       max_threads_(options.worker_concurrency),
       max_async_(options.max_async_activities),
       max_payload_bytes_(options.limits.max_payload_bytes),
+      max_error_text_bytes_(options.limits.max_error_text_bytes()),
       max_attempts_(options.max_attempts),
       backoff_(options.unregistered_backoff),
       lock_timeout_(options.worker_lock_timeout),

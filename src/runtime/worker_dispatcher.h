@@ -247,6 +247,7 @@ class WorkerDispatcher {
   std::size_t max_threads_;
   std::size_t max_async_;
   std::size_t max_payload_bytes_;
+  std::size_t max_error_text_bytes_;
   std::uint32_t max_attempts_;
   UnregisteredBackoff backoff_;
   Milliseconds lock_timeout_;

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <perdure/detail/thrown.h>
 #include <perdure/engine_metrics.h>
+#include <perdure/limits.h>
 #include "model/decode_error.h"
 #include "model/error_text.h"
 #include "model/message_codec.h"
@@ -101,7 +103,7 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
     }
     tell(LogLevel::kError, run, "unexpected message kind in the worker queue", {{"kind", kind_name(message)}});
   } catch (const DecodeError& error) {
-    warn(run, "undecodable message; activity abandoned", "error", error.what());
+    warn(run, "undecodable message; activity abandoned", "error", detail::text_of(error));
   }
   give_back_unstarted(id, item, delay_until_next_try(item, kRestOfUnusableWork, now));
 }
@@ -182,7 +184,11 @@ void WorkerDispatcher::ended(RunId id, ActivityOutcome outcome, Timestamp now) {
   offer_when_returned(run, now);
   const bool too_long = outcome && *outcome && (*outcome)->size() > max_payload_bytes_;
   report(run, outcome && !too_long ? "success" : "app_error", now, outcome && *outcome ? (*outcome)->size() : 0);
-  if (!outcome) return fail(id, outcome.error());
+  if (!outcome) {
+    ApplicationError error = outcome.error();
+    error.message = storable_error_text(error.message, max_error_text_bytes_);
+    return fail(id, std::move(error));
+  }
   if (too_long) {
     return fail(id, ApplicationError{ApplicationErrorKind::kLimitExceeded,
                                      "the result of activity '" + run.record.name + "' has " +
@@ -213,7 +219,7 @@ void WorkerDispatcher::abandoned(RunId id, Timestamp now) {
 
 void WorkerDispatcher::fail(RunId id, ErrorDetails error) {
   Run& run = runs_.at(id);
-  error = with_storable_text(std::move(error), max_payload_bytes_);
+  error = with_storable_text(std::move(error), kMaxErrorTextBytes);  // names and the store's errors are texts as well
   if (!std::holds_alternative<PoisonError>(error)) {
     warn(run, "activity failed", "error", describe(error));
   }

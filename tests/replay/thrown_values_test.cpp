@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <perdure/detail/thrown.h>
+#include "model/error_text.h"
+#include "model/utf8.h"
 #include "support/harness.h"
 
 namespace perdure::test {
 namespace {
 
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using Ctx = OrchestrationContext;
 
@@ -28,14 +30,13 @@ TEST(ErrorTexts, BytesThatAreNotUtf8AreReplaced) {
   EXPECT_EQ(harness.replay_failure(), std::nullopt);
 }
 
-TEST(ErrorTexts, LongTextsAreCutAtTheLimitOfPayloads) {
+TEST(ErrorTexts, LongTextsAreCut) {
   Harness harness([](Ctx) -> Orchestration<int> {
     throw std::runtime_error(std::string(std::size_t{20} << 20U, 'x'));
     co_return 1;
   });
   const std::string text = error_text(harness.start());
-  EXPECT_THAT(text.substr(text.size() - 40), EndsWith(" (cut at max_payload_bytes)"));
-  EXPECT_LT(text.size(), harness.limits.max_payload_bytes + 64);
+  EXPECT_EQ(text, std::string(65'536, 'x') + " (cut at Limits::max_error_text_bytes)");
   EXPECT_EQ(harness.replay_failure(), std::nullopt);
 }
 
@@ -44,8 +45,31 @@ TEST(ErrorTexts, CutDoesNotDivideACodePoint) {
     throw std::runtime_error("ab\xC3\xA9");
     co_return 1;
   });
-  harness.limits.max_payload_bytes = 3;
-  EXPECT_EQ(error_text(harness.start()), "ab (cut at max_payload_bytes)");
+  harness.limits.max_payload_bytes = 24;
+  EXPECT_EQ(error_text(harness.start()), "ab (cut at Limits::max_error_text_bytes)");
+}
+
+// A text passes a boundary at each orchestration on its way up.
+TEST(ErrorTexts, SecondBoundaryChangesNothing) {
+  constexpr std::size_t kLimit = 100;
+  for (const std::size_t length : {0U, 1U, 33U, 34U, 99U, 100U, 101U, 150U, 1'000U}) {
+    for (const std::string byte : {"x", "\xff", "\xC3\xA9"}) {
+      std::string text;
+      while (text.size() < length) text += byte;
+      const std::string once = storable_error_text(text, kLimit);
+      EXPECT_EQ(storable_error_text(once, kLimit), once) << length;
+      EXPECT_LE(once.size(), kLimit + 100);
+      EXPECT_EQ(detail::text_of(std::runtime_error(once)), once);
+      EXPECT_FALSE(detail::find_invalid_utf8(once));
+    }
+  }
+}
+
+TEST(ErrorTexts, BytesThatGrowWhenTheyAreReplacedAreCutAfterwards) {
+  const std::string text = storable_error_text(std::string(60, '\xff'), 100);
+  std::string expected;
+  for (int i = 0; i < 33; ++i) expected += "\xEF\xBF\xBD";
+  EXPECT_EQ(text, expected + " (bytes that are not UTF-8 were replaced) (cut at Limits::max_error_text_bytes)");
 }
 
 TEST(ErrorTexts, UndecodableInputNamesItsBytesInUtf8) {

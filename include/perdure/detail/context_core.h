@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <perdure/detail/completion.h>
@@ -57,6 +59,8 @@ class ContextCore {
   [[nodiscard]] Rank next_rank() noexcept { return {current_event_, ++sequence_}; }
   [[nodiscard]] ReadyQueue& ready() noexcept { return ready_; }
   void count_frame(std::ptrdiff_t bytes) noexcept { frame_bytes_ += bytes; }
+  // The engine's own coroutine failed, and no code awaits it: the turn must not be committed. It runs again later.
+  void abandon_turn(std::exception_ptr failure) noexcept { turn_failure_ = std::move(failure); }
   // A RetryPolicy has scheduled another attempt.
   void count_retry(const std::string& activity) {
     if (!is_replaying() && !inert()) retried_.push_back(activity);
@@ -85,6 +89,7 @@ class ContextCore {
   std::ptrdiff_t frame_bytes_ = 0;
   ReadyQueue ready_;
   std::vector<std::string> retried_;  // names of activities, in this turn
+  std::exception_ptr turn_failure_;   // of abandon_turn()
 };
 
 // The core of a context or future that is used now; throws MisuseError when it is not the running instance.

@@ -24,11 +24,9 @@ struct ForcedUnwind {};  // never thrown
 
 inline constexpr const char* kThrewOther = "something was thrown that is not a std::exception";
 
-// Returns what() of the exception, or a sentence if what() returns null.
-[[nodiscard]] inline std::string text_of(const std::exception& error) {
-  const char* text = error.what();
-  return text ? text : "an exception was thrown whose what() returns null";
-}
+// Returns what() of the exception as UTF-8, at most kMaxErrorTextBytes of it and notes that say what was changed.
+// Returns a sentence if what() returns null.
+[[nodiscard]] std::string text_of(const std::exception& error);
 
 // Returns what `call` returns. If it throws, returns what `failed` returns for the text of the exception. A process
 // that is short of memory says nothing about the value: std::bad_alloc goes on.
