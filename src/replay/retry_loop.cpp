@@ -1,5 +1,6 @@
 #include "replay/retry_loop.h"
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,44 +41,52 @@ void settle(ContextCore& core, Slot& slot, Result<Raw> outcome) {
   slot.completion.complete(core.next_rank());
 }
 
-// `slot` owns this coroutine, so it is there as long as the coroutine runs.
+// `slot` owns this coroutine, so it is there as long as the coroutine runs. The caller receives what the first attempt
+// throws. No code awaits the loop later, so what a later step throws abandons the turn.
 Task<void> retry(ContextCore* core, Slot* slot, events::ActivityScheduled activity, RetryPolicy policy) {
-  OrchestrationContext ctx(*core);
-  std::optional<Future<void>> deadline;
-  for (std::uint32_t attempt = 1;; ++attempt) {
-    const SlotRef attempted = core->open(activity);
-    if (attempt > 1) core->count_retry(activity.name);
-    Future<Raw> running(attempted);
-    slot->schedule_id = running.schedule_id();
-    if (attempt == 1 && policy.total_timeout()) deadline.emplace(ctx.schedule_timer(*policy.total_timeout()));
-    std::optional<Result<Raw>> outcome;
-    if (deadline) {
-      auto first = co_await select{running.as_result(), *deadline};
-      if (first.index() == 0) outcome.emplace(std::get<0>(std::move(first)));
-    } else {
-      outcome.emplace(co_await running.as_result());
+  bool waits = false;
+  try {
+    OrchestrationContext ctx(*core);
+    std::optional<Future<void>> deadline;
+    for (std::uint32_t attempt = 1;; ++attempt) {
+      const SlotRef attempted = core->open(activity);
+      if (attempt > 1) core->count_retry(activity.name);
+      Future<Raw> running(attempted);
+      slot->schedule_id = running.schedule_id();
+      if (attempt == 1 && policy.total_timeout()) deadline.emplace(ctx.schedule_timer(*policy.total_timeout()));
+      std::optional<Result<Raw>> outcome;
+      waits = true;
+      if (deadline) {
+        auto first = co_await select{running.as_result(), *deadline};
+        if (first.index() == 0) outcome.emplace(std::get<0>(std::move(first)));
+      } else {
+        outcome.emplace(co_await running.as_result());
+      }
+      if (!outcome) co_return settle(*core, *slot, timed_out(activity, *policy.total_timeout()));
+      const bool final = *outcome || (!outcome->error().retryable() && !planted(PlantedFault::kFinalErrorRetried));
+      if (final || attempt == policy.max_attempts()) {
+        co_return settle(*core, *slot, std::move(*outcome));
+      }
+      slot->schedule_id = 0;
+      if (attempted->payload && !planted(PlantedFault::kProgressLost))
+        activity.progress = attempted->payload;  // one that nobody started has none of its own
+      const auto earlier = activity.earlier.value_or(EarlierAttempts{attempted->schedule_id, 0});
+      activity.earlier = EarlierAttempts{earlier.first, earlier.count + attempted->attempts};
+      const Milliseconds delay = policy.backoff().delay_after(attempt);
+      ctx.trace_warn("activity '" + activity.name + "' failed in attempt " + std::to_string(attempt) + " of " +
+                     std::to_string(policy.max_attempts()) + ", next attempt in " + std::to_string(delay.count()) +
+                     " ms: " + outcome->error().message());
+      if (delay == Milliseconds::zero()) continue;
+      if (!deadline) {
+        co_await ctx.schedule_timer(delay);
+        continue;
+      }
+      auto waited = co_await select{ctx.schedule_timer(delay), *deadline};
+      if (waited.index() == 1) co_return settle(*core, *slot, timed_out(activity, *policy.total_timeout()));
     }
-    if (!outcome) co_return settle(*core, *slot, timed_out(activity, *policy.total_timeout()));
-    const bool final = *outcome || (!outcome->error().retryable() && !planted(PlantedFault::kFinalErrorRetried));
-    if (final || attempt == policy.max_attempts()) {
-      co_return settle(*core, *slot, std::move(*outcome));
-    }
-    slot->schedule_id = 0;
-    if (attempted->payload && !planted(PlantedFault::kProgressLost))
-      activity.progress = attempted->payload;  // one that nobody started has none of its own
-    const auto earlier = activity.earlier.value_or(EarlierAttempts{attempted->schedule_id, 0});
-    activity.earlier = EarlierAttempts{earlier.first, earlier.count + attempted->attempts};
-    const Milliseconds delay = policy.backoff().delay_after(attempt);
-    ctx.trace_warn("activity '" + activity.name + "' failed in attempt " + std::to_string(attempt) + " of " +
-                   std::to_string(policy.max_attempts()) + ", next attempt in " + std::to_string(delay.count()) +
-                   " ms: " + outcome->error().message());
-    if (delay == Milliseconds::zero()) continue;
-    if (!deadline) {
-      co_await ctx.schedule_timer(delay);
-      continue;
-    }
-    auto waited = co_await select{ctx.schedule_timer(delay), *deadline};
-    if (waited.index() == 1) co_return settle(*core, *slot, timed_out(activity, *policy.total_timeout()));
+  } catch (...) {
+    if (!waits) throw;
+    core->abandon_turn(std::current_exception());
   }
 }
 

@@ -6,8 +6,6 @@
 //   code PLACE PATH N   the N-th in the user's code: "activity", "orchestration", "encode" or "decode"
 //   open PATH N         the N-th while the store is opened
 //   limit PATH KIB      opens the store with so much more address space than the process has
-#include <atomic>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -20,44 +18,9 @@
 #include <perdure/perdure.h>
 #include <perdure/sqlite_provider.h>
 #include <perdure/testing/forwarding_provider.h>
-#include "support/sanitized.h"
-
-namespace {
-
-// Counts down to the allocation that fails; negative: none does.
-std::atomic<long> g_left = -1;
-// Whether the allocations of this thread count.
-thread_local bool t_counts = false;
-std::atomic<bool> g_all_count = false;
-
-}  // namespace
-
-#if !PERDURE_TEST_SANITIZED
-void* operator new(std::size_t size) {
-  if ((t_counts || g_all_count) && g_left >= 0 && g_left-- == 0) throw std::bad_alloc();
-  if (void* const memory = std::malloc(size > 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t /*size*/) noexcept {
-  std::free(memory);
-}
-#endif
+#include "hostile_world/failing_allocations.h"
 
 namespace perdure::test {
-
-class Counted {
- public:
-  Counted() : before_(t_counts) { t_counts = true; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() { t_counts = before_; }
-
- private:
-  bool before_;
-};
 
 struct Parcel {
   std::string text;

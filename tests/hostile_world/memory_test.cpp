@@ -26,7 +26,10 @@ class MemoryShortage : public ::testing::Test {
   }
   // What the process says at its end; "aborted" if that is how it ends.
   [[nodiscard]] std::string run(const std::vector<std::string>& arguments) const {
-    std::vector<std::string> command{PERDURE_MEMORY_CHILD};
+    return run(PERDURE_MEMORY_CHILD, arguments);
+  }
+  [[nodiscard]] std::string run(const std::string& program, const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command{program};
     command.insert(command.end(), arguments.begin(), arguments.end());
     ChildProcess child(command, folder.file("errors"));
     std::string said = child.answer();
@@ -67,6 +70,13 @@ TEST_F(MemoryShortage, AnywhereInANodeLosesNothing) {
     if (said == "aborted") said = run({"node", path, "0"});
     EXPECT_EQ(said, "completed") << count;
     EXPECT_EQ(testing::integrity_of(path), "ok");
+  }
+}
+
+// No code awaits the engine's own coroutine behind an activity with a RetryPolicy. Its failure abandons the turn.
+TEST_F(MemoryShortage, InARetryPolicyAbandonsTheTurn) {
+  for (const std::string scene : {"success", "failure", "next attempt", "deadline"}) {
+    EXPECT_EQ(run(PERDURE_TURN_MEMORY_CHILD, {scene}), "complete") << scene;
   }
 }
 
