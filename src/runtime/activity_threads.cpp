@@ -10,6 +10,7 @@
 
 #include <perdure/activity_handler.h>
 #include <perdure/detail/thrown.h>
+#include "providers/thread_cancellation.h"
 #include "runtime/make_threads.h"
 
 namespace perdure::runtime {
@@ -102,6 +103,7 @@ void ActivityThreads::close(std::chrono::steady_clock::time_point deadline) {
 }
 
 void ActivityThreads::Shared::run(const std::shared_ptr<Shared>& self) {
+  disable_thread_cancellation();
   std::unique_lock lock(self->mutex);
   for (;;) {
     self->changed.wait(lock, [&] { return self->closed || !self->waiting.empty(); });
@@ -116,6 +118,7 @@ void ActivityThreads::Shared::run(const std::shared_ptr<Shared>& self) {
       lose_thread(self, id);
       throw;
     }
+    disable_thread_cancellation();
     self->reports.returned(id);
     lock.lock();
     self->not_back.erase(id);

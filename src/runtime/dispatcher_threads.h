@@ -17,6 +17,7 @@
 
 #include <perdure/clock.h>
 #include <perdure/provider.h>
+#include "providers/thread_cancellation.h"
 #include "runtime/clock_jumps.h"
 #include "runtime/make_threads.h"
 
@@ -122,6 +123,7 @@ class DispatcherThreads : public std::enable_shared_from_this<DispatcherThreads<
   }
 
   void run() {
+    disable_thread_cancellation();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return released_ || closed_; });
     while (!closed_) {

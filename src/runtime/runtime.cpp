@@ -71,18 +71,21 @@ class Runtime::Threads {
     code_ = node.code;
     health_ = node.health;
     const NodeInfo info = node.info;
+    bool may_be_registered = false;
     try {
       make_threads(std::move(node));
       const auto registered =
           ProviderCalls(store_, options_.metrics).one("register_node", [&] { return store_->register_node(info); });
+      may_be_registered = registered || leaves_doubt(registered.error());
       if (!registered) registered.error().raise();
+      log_start(info);
+      activities_->release();
+      turns_->release();
     } catch (...) {
       end_threads();
+      if (may_be_registered) deregister();
       throw;
     }
-    log_start(info);
-    activities_->release();
-    turns_->release();
   }
 
   void shutdown(Milliseconds timeout) {
@@ -108,12 +111,7 @@ class Runtime::Threads {
       activities_->wait_until(std::max(deadline, after(kLastCalls)), all_told);
     }
     close(clean && turned);
-    const auto removed =
-        ProviderCalls(store_, options_.metrics).one("remove_node", [&] { return store_->remove_node(id_); });
-    if (!removed) {
-      options_.logger.warn("node could not be deregistered",
-                           {{"node_id", id_}, {"error", removed.error().to_string()}});
-    }
+    deregister();
     options_.logger.info("runtime stopped", {{"node_id", id_}});
   }
 
@@ -195,6 +193,18 @@ class Runtime::Threads {
           return outside(own_thread ? dispatcher.take_effects() : OrchestrationEffects{dispatcher.take_news(), {}},
                          handover, workers);
         });
+  }
+
+  // Whether the store may have done what failed: the response was lost, or the provider does not say what happened.
+  [[nodiscard]] static bool leaves_doubt(const ProviderError& error) {
+    return error.kind() == ProviderErrorKind::kUnavailable || error.kind() == ProviderErrorKind::kStoreFailed;
+  }
+
+  void deregister() {
+    const auto removed =
+        ProviderCalls(store_, options_.metrics).one("remove_node", [&] { return store_->remove_node(id_); });
+    if (removed) return;
+    options_.logger.warn("node could not be deregistered", {{"node_id", id_}, {"error", removed.error().to_string()}});
   }
 
   // Of a node that never began to work.

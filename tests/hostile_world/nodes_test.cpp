@@ -223,5 +223,19 @@ TEST_F(FilesOfANode, AFolderAndAFileThatBecomeReadOnlyAreWaitedFor) {
   EXPECT_TRUE(node.ends_well());
 }
 
+// The real limit, as `ulimit -u` sets it. Where each single thread is missing: runtime/thread_shortage_test.cpp.
+TEST_F(FilesOfANode, ALimitOfThreadsRefusesTheNodeAndLeavesNothingBehind) {
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  static_cast<void>(SqliteProvider::open(path));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    ASSERT_EQ(::chmod(entry.path().c_str(), 0666), 0);
+  }
+  WorldNode node(path, 2s, "no threads");
+  const auto store = SqliteProvider::open(path);
+  start(store, 3, 5);
+  expect_completed(store);
+  EXPECT_TRUE(node.ends_well());
+}
+
 }  // namespace
 }  // namespace perdure::test

@@ -4,6 +4,7 @@
 //     MODE "interrupted": signals without SA_RESTART come to every thread all the time
 //          "blocked": all signals are blocked in all threads
 //          "unprivileged": it is a user without rights, if it can be
+//          "no threads": likewise, and no runtime can be made at first
 //          "small files": no file may grow beyond 256 KiB, and SIGXFSZ is ignored
 //
 //   descriptors     from now on there are no more file descriptors; "restore" takes that back
@@ -17,11 +18,14 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -123,7 +127,7 @@ class Interruptions {
 void enter(const std::string& mode, std::unique_ptr<Interruptions>& interruptions) {
   if (mode == "interrupted") interruptions = std::make_unique<Interruptions>();
   if (mode == "blocked") block_all();
-  if (mode == "unprivileged" && ::geteuid() == 0) {
+  if ((mode == "unprivileged" || mode == "no threads") && ::geteuid() == 0) {  // root has no limit of threads
     constexpr uid_t kNobody = 65'534;
     if (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) std::exit(3);
   }
@@ -131,6 +135,30 @@ void enter(const std::string& mode, std::unique_ptr<Interruptions>& interruption
     ::signal(SIGXFSZ, SIG_IGN);
     set_limit(RLIMIT_FSIZE, 256 * 1'024);
   }
+}
+
+std::size_t threads_of_process() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task")) ++count;
+  return count;
+}
+
+// Throws unless the constructor fails as it should where no thread can be made.
+void fail_without_threads(const std::shared_ptr<Provider>& store, const RuntimeOptions& options) {
+  const std::size_t threads = threads_of_process();
+  set_limit(RLIMIT_NPROC, 0);
+  std::string said = "a runtime without threads was made";
+  try {
+    const Runtime runtime(store, registry(), options);
+  } catch (const std::system_error& error) {
+    said = error.what();
+  }
+  set_limit(RLIMIT_NPROC, RLIM_INFINITY);
+  const bool names_limit = said.find("cannot create a thread for activities (0 of ") != std::string::npos &&
+                           said.find("raise the limit of threads (ulimit -u, pids.max)") != std::string::npos;
+  if (!names_limit) throw std::runtime_error(said);
+  if (threads_of_process() != threads) throw std::runtime_error("threads are left behind");
+  if (!Client(store).list_nodes().empty()) throw std::runtime_error("a node is left behind");
 }
 
 // Answers "fine", or what is not.
@@ -179,6 +207,7 @@ int run(const std::vector<std::string>& arguments) {
   RuntimeOptions options;
   options.orchestrator_lock_timeout = Milliseconds(std::stoi(arguments.at(1)));
   options.worker_lock_timeout = options.orchestrator_lock_timeout;
+  if (arguments.size() > 2 && arguments[2] == "no threads") fail_without_threads(store, options);
   std::optional<Runtime> runtime(std::in_place, store, registry(), options);
   if (interruptions) block_all();  // on this thread, whose commands would end with the first interruption
   std::cout << "ready" << std::endl;

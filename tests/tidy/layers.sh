@@ -66,7 +66,7 @@ check_sources() {
         sub(/^src\//, "", own)
         sub(/[^\/]*$/, "", own)
         is_database = (name == "sqlite3.h" && own == "providers/sqlite/") || (name == "libpq-fe.h" && own == "providers/postgres/")
-        is_system = !is_header && (name ~ /^(fcntl|poll|sys\/stat|unistd)\.h$/ || is_database)
+        is_system = !is_header && (name ~ /^(fcntl|poll|pthread|sys\/(stat|sysmacros)|unistd)\.h$/ || is_database)
         is_shared = name ~ /^providers\/[^\/]*$/
         if (!is_standard && !is_ours && !is_system && !is_shared && target !~ /^"model\// && index(name, own) != 1)
           broken(FNR, "includes " target "; a provider may include the standard library, <perdure/...>, \"model/...\", its own folder and, in a .cpp, its database")

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "providers/postgres/sql.h"
+#include "providers/thread_cancellation.h"
 
 namespace perdure::postgres {
 
@@ -280,6 +281,7 @@ void Waker::rouse() noexcept {
 }
 
 void Waker::work() {
+  disable_thread_cancellation();
   bool reported = false;
   for (;;) {
     try {

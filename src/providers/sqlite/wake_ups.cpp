@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "providers/thread_cancellation.h"
+
 namespace perdure::sqlite {
 
 namespace {
@@ -137,6 +139,7 @@ bool WakeUps::wait(std::span<const std::size_t> topics, Timestamp deadline, cons
 
 // Other processes do not call us: their commits show in SQLite's change counter. Nobody waits, nobody looks.
 void WakeUps::watch() {
+  disable_thread_cancellation();
   std::unique_ptr<Connection> connection;
   std::int64_t version = 0;
   std::unique_lock lock(mutex_);

@@ -6,6 +6,8 @@
 
 #include <sqlite3.h>
 
+#include "providers/thread_cancellation.h"
+
 namespace perdure::sqlite {
 
 namespace {
@@ -78,6 +80,7 @@ std::size_t Writer::waiting() const {
 }
 
 void Writer::work() {
+  disable_thread_cancellation();
   for (;;) {
     std::vector<Waiting*> group;
     try {
