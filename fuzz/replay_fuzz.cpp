@@ -2,11 +2,12 @@
 // writes behind a history that it accepted, a rebuilt instance must accept, too.
 //
 // The first byte chooses the orchestration (its low two bits) and how the history is given:
-//   'a'..'d'  nothing but messages: the history is what the engine writes for them
+//   'a'..'d'  nothing but messages: the history is what the engine writes for them; 'e'..'h': the same for a child
 //   'A'..'D'  events, three bytes each: kind, selectors, source; any kind above the last ends the history, and messages
-//             follow
+//             follow; 'E'..'H': the same for a child
 //   '0'..'3'  the text of a history (history_text.h) up to a byte 0, and messages behind it
-// A message is three bytes as well; a kind of 128 and above begins the next turn.
+// A message is three bytes as well. Its kind has the kind in the low four bits, the choice of a link in the next three,
+// and a high bit that begins the next turn.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -24,6 +25,7 @@
 #include <perdure/perdure.h>
 #include "model/history_text.h"
 #include "replay/live_instance.h"
+#include "replay_links.h"
 
 namespace perdure {
 namespace {
@@ -129,7 +131,8 @@ constexpr std::array<std::string_view, 8> kPayloads = {"",          "1", "2", "\
 // Three bytes, from which every kind takes what it needs.
 class Choice {
  public:
-  Choice(std::uint8_t selectors, std::uint8_t source) : selectors_(selectors), source_(source) {}
+  Choice(std::uint8_t selectors, std::uint8_t source, unsigned link = 0)
+      : selectors_(selectors), source_(source), link_(link) {}
   [[nodiscard]] std::string name() const { return std::string(kNames.at(selectors_ % 8U)); }
   [[nodiscard]] Payload payload() const {
     const auto& text = kPayloads.at((selectors_ >> 3U) % 8U);
@@ -139,6 +142,8 @@ class Choice {
   [[nodiscard]] bool new_turn() const { return (selectors_ & 0x40U) != 0; }
   [[nodiscard]] bool odd() const { return (selectors_ & 0x80U) != 0; }
   [[nodiscard]] std::uint64_t source() const { return source_; }
+  [[nodiscard]] std::optional<ParentLink> link() const { return chosen_link(link_, source_); }
+  [[nodiscard]] std::uint64_t incarnation() const { return chosen_incarnation(link_); }
   [[nodiscard]] CancelReason reason() const { return static_cast<CancelReason>((selectors_ >> 3U) % 5U); }
   [[nodiscard]] std::optional<std::uint32_t> attempts() const {
     return odd() ? std::optional(static_cast<std::uint32_t>(source_)) : std::nullopt;
@@ -151,6 +156,7 @@ class Choice {
  private:
   std::uint8_t selectors_;
   std::uint8_t source_;
+  unsigned link_;
 };
 
 EventBody event_body(std::uint8_t kind, const Choice& c) {
@@ -213,7 +219,7 @@ EventBody event_body(std::uint8_t kind, const Choice& c) {
   }
 }
 
-std::vector<Event> read_events(Bytes& bytes) {
+std::vector<Event> read_events(Bytes& bytes, const std::optional<ParentLink>& parent) {
   std::vector<Event> events;
   TurnNumber turn = kFirstTurn;
   while (!bytes.empty()) {
@@ -223,8 +229,10 @@ std::vector<Event> read_events(Bytes& bytes) {
     const Choice choice(selectors, bytes.next());
     if (choice.new_turn() && !events.empty()) ++turn;
     const EventId id = events.size() + kFirstEventId + (choice.odd() && choice.source() == 255 ? 1 : 0);
+    EventBody body = event_body(kind, choice);
+    if (auto* const started = std::get_if<events::OrchestrationStarted>(&body)) started->parent = parent;
     events.push_back({id, turn, Timestamp(Milliseconds(1'000 * static_cast<std::int64_t>(turn))),
-                      SemanticVersion{0, 1, 0}, event_body(kind, choice)});
+                      SemanticVersion{0, 1, 0}, std::move(body)});
   }
   return events;
 }
@@ -232,9 +240,9 @@ std::vector<Event> read_events(Bytes& bytes) {
 MessageBody message_body(std::uint8_t kind, const Choice& c) {
   switch (kind % 16U) {
     case 0:
-      return messages::StartOrchestration{"Fuzz", std::nullopt, c.payload(), std::nullopt};
+      return messages::StartOrchestration{"Fuzz", std::nullopt, c.payload(), c.link()};
     case 1:
-      return messages::ContinueAsNew{"Fuzz", std::nullopt, c.payload(), std::nullopt, {{c.name(), c.payload()}}, {}};
+      return messages::ContinueAsNew{"Fuzz", std::nullopt, c.payload(), c.link(), {{c.name(), c.payload()}}, {}};
     case 2:
       return messages::ActivityFailed{c.source(), c.error(), std::nullopt, c.attempts()};
     case 3:
@@ -247,11 +255,11 @@ MessageBody message_body(std::uint8_t kind, const Choice& c) {
     case 8:
       return messages::QueueMessage{c.name(), c.payload()};
     case 9:
-      return messages::SubOrchestrationCompleted{c.source(), c.payload()};
+      return messages::SubOrchestrationCompleted{c.source(), c.payload(), c.incarnation()};
     case 10:
-      return messages::SubOrchestrationFailed{c.source(), c.error()};
+      return messages::SubOrchestrationFailed{c.source(), c.error(), c.incarnation()};
     case 11:
-      return messages::CancelInstance{c.text()};
+      return messages::CancelInstance{c.text(), c.link()};
     case 12:
       return messages::TerminateInstance{c.text()};
     case 13:
@@ -266,7 +274,7 @@ std::vector<Message> read_batch(Bytes& bytes) {
   while (!bytes.empty()) {
     const std::uint8_t kind = bytes.next();
     const std::uint8_t selectors = bytes.next();
-    const Choice choice(selectors, bytes.next());
+    const Choice choice(selectors, bytes.next(), (kind >> 4U) % 8U);
     const ExecutionId execution = choice.odd() && choice.source() % 16U == 15 ? 2 : 1;
     batch.push_back({"fuzz", execution, std::nullopt, message_body(kind, choice)});
     if (kind >= 128) break;
@@ -301,17 +309,24 @@ class Fuzzed {
       require(outcome.events[i].id == next + i, "event ids are not contiguous");
     }
     if (was_over) {
-      require(outcome.events.empty() && outcome.messages.empty() && outcome.activities.empty(),
-              "something after the end");
+      require(outcome.events.empty() && outcome.activities.empty(), "something after the end");
+      const std::vector<ParentLink> refused = refused_parents(outcome.messages, std::nullopt);
+      require(refused == would_be_parents(request.messages, std::nullopt), "a child that cannot start is not refused");
+      require(outcome.messages.size() == refused.size(), "a message after the end");
       return;
     }
+    if (live_->facts().started()) check_links(request.messages, outcome);
     if (!fits_ && started) {
       require(outcome.status == ExecutionStatus::kFailed && live_->facts().terminal(), "a misfit goes on");
       return;
     }
-    const TurnOutcome same = again ? again->run_turn(request) : TurnOutcome();
-    if (again)
-      require(same.events == outcome.events && same.messages == outcome.messages, "a rebuilt instance differs");
+    if (again) {
+      // Messages with another link have no effect: a turn without them is the same turn.
+      std::erase_if(request.messages, [&](const Message& each) { return is_foreign(each, live_->facts().parent()); });
+      const TurnOutcome same = again->run_turn(request);
+      require(same.events == outcome.events && same.messages == outcome.messages && same.status == outcome.status,
+              "a rebuilt instance that does not receive the messages of others differs");
+    }
     history_.insert(history_.end(), outcome.events.begin(), outcome.events.end());
   }
   // What it wrote behind a history that fits fits as well.
@@ -320,11 +335,31 @@ class Fuzzed {
   }
 
  private:
+  // A message with another link is reported as such, and a start with another link is refused, whatever else the turn
+  // does. A cancel from the parent counts.
+  void check_links(const std::vector<Message>& batch, const TurnOutcome& outcome) const {
+    const std::optional<ParentLink>& own = live_->facts().parent();
+    std::ptrdiff_t foreign = 0;
+    for (const Message& message : batch) {
+      if (is_foreign(message, own)) {
+        ++foreign;
+      } else if (std::holds_alternative<messages::CancelInstance>(message.body)) {
+        require(live_->facts().cancel_requested().has_value(), "a cancel has no effect");
+      }
+    }
+    const auto reported = std::count_if(outcome.ignored.begin(), outcome.ignored.end(), [](const IgnoredMessage& each) {
+      return each.reason == IgnoreReason::kForeignLink;
+    });
+    require(foreign == reported, "not the messages with another link are reported as such");
+    require(refused_parents(outcome.messages, own) == would_be_parents(batch, own),
+            "not the starts with another link are refused");
+  }
   [[nodiscard]] std::unique_ptr<LiveInstance> rebuild() const {
     Limits limits;
     limits.max_actions_per_turn = 1'000;
     auto rebuilt = std::make_unique<LiveInstance>(
-        ExecutionIdentity{"fuzz", kFirstExecutionId, SemanticVersion{1, 0, 0}}, handler_, KeyValueSnapshot{}, limits);
+        ExecutionIdentity{"fuzz", kFirstExecutionId, SemanticVersion{1, 0, 0}, kIncarnation}, handler_,
+        KeyValueSnapshot{}, limits);
     rebuilt->replay(history_);
     return rebuilt;
   }
@@ -342,10 +377,12 @@ void try_input(std::string_view input) {
   const std::size_t orchestration = first < 'A' ? first & 3U : (first - 1U) & 3U;
   std::vector<Event> history;
   const bool only_messages = first >= 'a';
-  if (!only_messages) history = first >= 'A' ? read_events(bytes) : read_history_text(bytes.up_to_zero());
+  const bool is_child = ((first - 1U) & 4U) != 0;
+  const std::optional<ParentLink> parent = is_child ? std::optional(own_link()) : std::nullopt;
+  if (!only_messages) history = first >= 'A' ? read_events(bytes, parent) : read_history_text(bytes.up_to_zero());
   Fuzzed fuzzed(orchestration, std::move(history));
   if (only_messages) {
-    fuzzed.take_turn({{"fuzz", std::nullopt, std::nullopt, messages::StartOrchestration{"Fuzz", {}, {}, {}}}});
+    fuzzed.take_turn({{"fuzz", std::nullopt, std::nullopt, messages::StartOrchestration{"Fuzz", {}, {}, parent}}});
   }
   constexpr int kMostTurns = 40;
   for (int turn = 0; turn < kMostTurns && !bytes.empty(); ++turn) fuzzed.take_turn(read_batch(bytes));

@@ -9,6 +9,7 @@
 #include "replay/intake.h"
 #include "replay/turn_end.h"
 #include "runtime/damaged_history.h"
+#include "runtime/foreign_messages.h"
 
 namespace perdure::runtime {
 
@@ -44,6 +45,25 @@ std::vector<Message> refusals_of(const EndingTurn& turn) {
   return refusals;
 }
 
+// The messages that a turn after a damaged history discards, because it can record none. A cancel or terminate request
+// is not among them: the turn ends the execution as requested.
+std::vector<IgnoredMessage> discarded_messages(const EndingTurn& turn) {
+  std::vector<IgnoredMessage> discarded;
+  for (const Message& message : turn.messages) {
+    IgnoreReason reason = IgnoreReason::kExecutionEnded;
+    if (has_foreign_link(message, turn.link, turn.incarnation)) {
+      reason = IgnoreReason::kForeignLink;
+    } else if (std::holds_alternative<messages::StartOrchestration>(message.body)) {
+      reason = IgnoreReason::kAlreadyStarted;
+    } else if (std::holds_alternative<messages::CancelInstance>(message.body) ||
+               std::holds_alternative<messages::TerminateInstance>(message.body)) {
+      continue;
+    }
+    discarded.push_back({.what = std::string(kind_name(message.body)), .reason = reason});
+  }
+  return discarded;
+}
+
 }  // namespace
 
 std::optional<ErrorDetails> requested_end(const std::vector<Message>& messages, const std::optional<ParentLink>& link) {
@@ -74,8 +94,10 @@ TurnOutcome end_turn(EndingTurn turn, ErrorDetails error) {
   }
   const EventId first_lost = facts.next_event_id();
   std::vector<Message> refusals;
+  std::vector<IgnoredMessage> discarded;
   if (damaged) {
     refusals = refusals_of(turn);
+    discarded = discarded_messages(turn);
     const TurnNumber last_turn = turn.stored.events.empty() ? 0 : turn.stored.events.back().turn;
     facts.stop_at_damage(
         Event{.id = item.last_event_id, .turn = last_turn, .time = {}, .engine_version = {}, .body = {}});
@@ -94,6 +116,7 @@ TurnOutcome end_turn(EndingTurn turn, ErrorDetails error) {
                                           .error = std::move(error)},
                                          facts);
   if (!damaged) return outcome;
+  std::move(discarded.begin(), discarded.end(), std::back_inserter(outcome.ignored));
   cancel_lost_work(turn, first_lost, outcome);
   if (turn.link && !facts.parent()) {
     outcome.messages.push_back(

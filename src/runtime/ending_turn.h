@@ -33,7 +33,8 @@ struct EndingTurn {
                                                         const std::optional<ParentLink>& link);
 
 // The outcome that ends the execution with `error`. Behind a damaged history only the end is written: the activities
-// and children of the lost events are cancelled, the parent hears of the end, and child starts are refused.
+// and children of the lost events are cancelled, the parent hears of the end, and child starts are refused. The outcome
+// reports all other messages as ignored.
 [[nodiscard]] TurnOutcome end_turn(EndingTurn turn, ErrorDetails error);
 
 }  // namespace perdure::runtime

@@ -4,17 +4,33 @@
 #include <variant>
 
 #include <perdure/message.h>
+#include "model/decode_error.h"
+#include "model/message_codec.h"
 #include "replay/intake.h"
 
 namespace perdure::runtime {
 
 namespace {
 
-// A start that meets an instance, or the cancel of a parent that the instance does not have.
+// The link of an outcome is in its body. An outcome that cannot be decoded may be for this incarnation.
+bool is_foreign_outcome(const MessageRecord& record, const OrchestrationItem& item) {
+  if (record.kind != MessageKind::kSubOrchestrationCompleted && record.kind != MessageKind::kSubOrchestrationFailed) {
+    return false;
+  }
+  try {
+    return has_foreign_link(decode_message(record), item.metadata->parent, item.incarnation);
+  } catch (const DecodeError&) {
+    return false;
+  }
+}
+
+// A start that meets an instance, the cancel of a parent that the instance does not have, or the outcome of a child
+// that another incarnation of the instance has scheduled.
 bool is_for_another(const MessageRecord& record, const OrchestrationItem& item) {
   if (!item.metadata) return false;
   if (record.kind == MessageKind::kStartOrchestration) return true;
-  return record.kind == MessageKind::kCancelInstance && record.parent && record.parent != item.metadata->parent;
+  if (record.kind == MessageKind::kCancelInstance) return record.parent && record.parent != item.metadata->parent;
+  return is_foreign_outcome(record, item);
 }
 
 // The parts of an undecodable message that its envelope has, or std::nullopt if they do not suffice.
@@ -49,9 +65,8 @@ bool has_foreign_messages(const OrchestrationItem& item) {
 
 void keep_foreign_messages(OrchestrationItem& item, DecodedMessages& decoded) {
   std::erase_if(decoded.messages, [&](const Message& message) {
-    if (std::holds_alternative<messages::StartOrchestration>(message.body)) return false;
-    const auto* cancel = std::get_if<messages::CancelInstance>(&message.body);
-    return !cancel || !is_foreign(*cancel, item.metadata->parent);
+    return !std::holds_alternative<messages::StartOrchestration>(message.body) &&
+           !has_foreign_link(message, item.metadata->parent, item.incarnation);
   });
   decoded.undecodable.clear();
   std::erase_if(item.messages, [&](const QueuedMessage& message) { return !is_for_another(message.record, item); });

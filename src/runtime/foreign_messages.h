@@ -1,5 +1,6 @@
-// Messages that reach an instance only because it has the id of another one: starts of children whose id is taken, and
-// the cancels of their parents. Their envelopes suffice to refuse or discard them, without the instance's code.
+// Messages that reach an instance only because it has the id of another one: starts of children whose id is taken, the
+// cancels of their parents, and outcomes of children of another incarnation. An instance refuses or discards them
+// without its code. The envelopes of starts and cancels suffice for that.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace perdure::runtime {
 
 [[nodiscard]] bool has_foreign_messages(const OrchestrationItem& item);
 
-// Removes all other messages from the item and from `decoded`: foreign cancels and starts remain.
+// Removes all other messages from the item and from `decoded`: starts, foreign cancels and foreign outcomes remain.
 void keep_foreign_messages(OrchestrationItem& item, DecodedMessages& decoded);
 
 // Whether it is the cancel of another parent, or the outcome of a child of another incarnation.

@@ -229,7 +229,7 @@ std::vector<LockToken> TurnProcessor::add_completions(Turn& turn) const {
       turn.messages.messages.push_back(decode_message(completion.message));
       completed_work.push_back(completion.work);
     } catch (const DecodeError& error) {
-      warn(turn, "undecodable direct completion; acknowledged through the worker queue", "error", error.what());
+      warn(turn, "undecodable direct completion; acknowledged through the worker queue", "error", detail::text_of(error));
     }
   }
   return completed_work;
@@ -407,7 +407,7 @@ TurnDecision TurnProcessor::drop_starts(Turn& turn) const {
                     turn.link());
 }
 
-// Neither needs the code or the history of the instance, and neither may cost it an attempt.
+// None of them needs the code or the history of the instance, and none may cost it an attempt.
 std::optional<TurnDecision> TurnProcessor::discard_foreign(Turn& turn) const {
   if (!has_foreign_messages(turn.item())) return std::nullopt;
   keep_foreign_messages(turn.task.item, turn.messages);

@@ -103,7 +103,7 @@ class TurnProcessor {
                                         const std::optional<ParentLink>& parent = std::nullopt) const;
   [[nodiscard]] TurnDecision drop_starts(Turn& turn) const;
   // For an instance that cannot run on this node: refuses the starts that meet it and discards the cancels of parents
-  // that it does not have. Returns std::nullopt if the batch holds neither.
+  // that it does not have and the outcomes of other incarnations' children. Returns std::nullopt if there are none.
   [[nodiscard]] std::optional<TurnDecision> discard_foreign(Turn& turn) const;
   [[nodiscard]] TurnDecision give_back(const Turn& turn, Milliseconds delay) const;
   [[nodiscard]] TurnDecision commit(Turn& turn, const TurnOutcome& outcome) const;

@@ -1,6 +1,7 @@
 // A child whose start is only queued has its id, is found and can be ended.
 #include <perdure/engine_metrics.h>
 #include "lifecycles/queued_child.h"
+#include "model/message_codec.h"
 
 namespace perdure::test {
 namespace {
@@ -108,6 +109,50 @@ TEST_P(QueuedChildren, ForeignCancelsAreDiscardedOnNodesWithoutTheCode) {
   world.stop_node(node);
   world.start_node(add_victims());
   client.enqueue_event("x", "go");
+  EXPECT_EQ(world.wait("x").result<int>(), 7);
+}
+
+// The same of outcomes of children that another incarnation of the instance had scheduled.
+TEST_P(QueuedChildren, ForeignOutcomesAreDiscardedOnNodesWithoutTheCode) {
+  constexpr std::uint64_t kOtherIncarnation = 7;
+  const Client& client = world.client();
+  client.start_orchestration("x", "Victim");
+  run_node(world, add_victims());
+  RuntimeOptions options;
+  options.max_attempts = 2;
+  auto& node = world.start_node(registry_of(add_mother), options);
+  const ErrorDetails lost = ApplicationError{ApplicationErrorKind::kOrchestrationFailed, "late", false};
+  for (EventId id = 2; id < 7; ++id) {
+    const Message outcome = id % 2 == 0 ? Message{"x", kFirstExecutionId, std::nullopt,
+                                                  messages::SubOrchestrationCompleted{id, "1", kOtherIncarnation}}
+                                        : Message{"x", kFirstExecutionId, std::nullopt,
+                                                  messages::SubOrchestrationFailed{id, lost, kOtherIncarnation}};
+    ASSERT_TRUE(world.store()->enqueue_message(encode_message(outcome)));
+    world.advance(1min);
+  }
+  EXPECT_EQ(outcome_of(client, "x"), "Running");
+  EXPECT_EQ(world.metrics().counter_value(metric::kMessagesIgnored.name, {{"reason", "foreign_link"}}), 5U);
+  EXPECT_THAT(world.log().find("it is from or for another parent"), Not(IsEmpty()));
+  EXPECT_EQ(world.metrics().counter_total(metric::kUnregisteredBackoff.name), 0U);
+  world.stop_node(node);
+  world.start_node(add_victims());
+  client.enqueue_event("x", "go");
+  EXPECT_EQ(world.wait("x").result<int>(), 7);
+}
+
+// An outcome that arrives together with a message for this incarnation leaves that message in the queue.
+TEST_P(QueuedChildren, AForeignOutcomeIsDiscardedWithoutTheMessagesAroundIt) {
+  constexpr std::uint64_t kOtherIncarnation = 7;
+  const Client& client = world.client();
+  client.start_orchestration("x", "Victim");
+  run_node(world, add_victims());
+  client.enqueue_event("x", "go");
+  ASSERT_TRUE(world.store()->enqueue_message(encode_message(
+      {"x", kFirstExecutionId, std::nullopt, messages::SubOrchestrationCompleted{2, "1", kOtherIncarnation}})));
+  run_node(world, registry_of(add_mother), 0ms, {});
+  EXPECT_EQ(outcome_of(client, "x"), "Running");
+  EXPECT_EQ(world.metrics().counter_value(metric::kMessagesIgnored.name, {{"reason", "foreign_link"}}), 1U);
+  world.start_node(add_victims());
   EXPECT_EQ(world.wait("x").result<int>(), 7);
 }
 
