@@ -6,6 +6,7 @@
 
 #include "check/history_problem.h"
 #include "check/left_values.h"
+#include "client/request_checks.h"
 #include "client/store_result.h"
 #include "providers/item_decoder.h"
 
@@ -318,6 +319,7 @@ HistoryCheckResult check_histories(Provider& store, const Registry& registry, co
   registry.check();
   check_at_least_one("page_size", options.page_size);
   check_at_least_one("max_findings", options.max_findings);
+  check_filter(options.filter, options.limits);
   return HistoryCheck(admin_of(store), registry, options).run();
 }
 

@@ -7,6 +7,7 @@
 
 #include <perdure/provider_error.h>
 #include "cli/redaction.h"
+#include "providers/server_address.h"
 #ifdef PERDURE_CLI_POSTGRES
 #include <perdure/postgres_provider.h>
 #endif
@@ -16,13 +17,6 @@ namespace perdure::cli {
 namespace {
 
 constexpr std::string_view kSqlitePrefix = "sqlite:";
-
-// "postgres://...", "user:password@host", "host=... password=...".
-bool looks_like_a_server(std::string_view path) {
-  if (path.find("://") != std::string_view::npos || redacted(path) != path) return true;
-  const std::size_t colon = path.find_first_of("/:");
-  return colon != std::string_view::npos && path[colon] == ':' && path.find('@', colon) != std::string_view::npos;
-}
 
 [[noreturn]] void refuse_file(const std::string& message) {
   throw ProviderFailure(ProviderError{ProviderErrorKind::kUnavailable, message});
@@ -82,7 +76,7 @@ StoreArgument parse_store(std::string_view text) {
     text.remove_prefix(kSqlitePrefix.size());
     if (text.empty()) throw std::invalid_argument("the store 'sqlite:' has no path; write sqlite:PATH");
     // Not repeated: it may hold a password.
-    if (looks_like_a_server(text)) {
+    if (names_a_server(text)) {
       throw std::invalid_argument(
           "the store 'sqlite:...' names a server, not a file; leave 'sqlite:' out, or write a "
           "path that begins with / or ./");

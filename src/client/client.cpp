@@ -4,10 +4,10 @@
 #include <chrono>
 
 #include <perdure/engine_metrics.h>
+#include "client/request_checks.h"
 #include "client/store_result.h"
 #include "model/error_codec.h"
 #include "model/message_codec.h"
-#include "model/name_rule.h"
 #include "providers/times.h"
 
 namespace perdure {
@@ -100,6 +100,16 @@ class MeasuredWait {
   std::string_view outcome_ = "error";
 };
 
+// Returns what `read` returns, a time of the store. A store that was inherited by fork() throws.
+template <class Read>
+auto time_of_store(Read read) -> decltype(read()) {
+  try {
+    return read();
+  } catch (const ProviderFailure& failure) {
+    throw ClientError(failure.error());
+  }
+}
+
 [[noreturn]] void time_out(const std::string& instance, const std::string& what, Milliseconds timeout) {
   throw ClientError(ClientErrorKind::kTimeout, "instance '" + instance + "' " + what + " within " +
                                                    std::to_string(timeout.count()) + " ms; wait again to keep waiting");
@@ -130,12 +140,7 @@ StartInstanceOptions& StartInstanceOptions::policy(StartPolicy policy) noexcept 
 // ---- control -------------------------------------------------------------------------------------------------------
 
 void Client::check_name(const char* what, const std::string& name) const {
-  if (const auto problem = problem_with_name(what, name)) throw ClientError(ClientErrorKind::kInvalidInput, *problem);
-  if (name.size() > options_.limits.max_name_bytes) {
-    throw ClientError(ClientErrorKind::kInvalidInput,
-                      std::string(what) + " has " + std::to_string(name.size()) + " bytes; the limit is " +
-                          std::to_string(options_.limits.max_name_bytes) + " (max_name_bytes)");
-  }
+  perdure::check_name(what, name, options_.limits);
 }
 
 void Client::check_payload(const char* what, const Payload& payload) const {
@@ -196,16 +201,19 @@ void Client::terminate_instance(const std::string& instance, const std::string& 
 // ---- watching ------------------------------------------------------------------------------------------------------
 
 Milliseconds Client::end_of_wait(Milliseconds timeout) const {
-  const Milliseconds here = store().steady();
+  const Milliseconds here = time_of_store([this] { return store().steady(); });
   return timeout > Milliseconds::max() - here ? Milliseconds::max() : here + timeout;
 }
 
 bool Client::await(const std::string& instance, const InstanceChange& change, Milliseconds end) const {
   // The shutdown of a runtime ends all waits of its provider; then this one continues.
   for (;;) {
-    const Milliseconds left = std::max(end - store().steady(), Milliseconds(0));
-    if (value_of(store().wait_for_change(instance, change, shifted(store().now(), left)))) return true;
-    if (store().steady() >= end) return false;
+    const Timestamp deadline = time_of_store([this, end] {
+      const Milliseconds left = std::max(end - store().steady(), Milliseconds(0));
+      return shifted(store().now(), left);
+    });
+    if (value_of(store().wait_for_change(instance, change, deadline))) return true;
+    if (time_of_store([this] { return store().steady(); }) >= end) return false;
   }
 }
 
@@ -238,7 +246,8 @@ bool Client::has_lost_its_continuation(const std::string& instance) const {
   const auto before = value_of(store().read_status(instance));
   if (!before || before->status != ExecutionStatus::kContinuedAsNew) return false;
   const InstanceChange ended{.ended = true, .custom_status_after = {}, .key_value = {}};
-  if (!value_of(store().wait_for_change(instance, ended, store().now()))) return false;
+  const Timestamp now = time_of_store([this] { return store().now(); });
+  if (!value_of(store().wait_for_change(instance, ended, now))) return false;
   // The next execution may have begun and ended between the two calls.
   const auto after = value_of(store().read_status(instance));
   return after && after->status == ExecutionStatus::kContinuedAsNew && after->execution_id == before->execution_id;

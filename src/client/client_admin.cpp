@@ -1,4 +1,5 @@
 #include <perdure/client.h>
+#include "client/request_checks.h"
 #include "client/store_result.h"
 #include "model/event_codec.h"
 
@@ -34,9 +35,7 @@ ProviderAdmin& Client::admin() const {
 }
 
 void Client::check_filter(const InstanceFilter& filter) const {
-  if (filter.name) check_name("an orchestration's name", *filter.name);
-  if (!filter.ids) return;
-  for (const std::string& id : *filter.ids) check_name("an instance id", id);
+  perdure::check_filter(filter, options_.limits);
 }
 
 InstancePage Client::list_instances(const InstanceQuery& query) const {

@@ -1,4 +1,10 @@
 // delete and prune.
+#include <functional>
+#include <istream>
+#include <sstream>
+#include <streambuf>
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +22,24 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
+// A terminal at which something happens between the question and the answer "y".
+class SlowAnswer final : public std::streambuf {
+ public:
+  explicit SlowAnswer(std::function<void()> before_the_answer) : happens_(std::move(before_the_answer)) {}
+
+ protected:
+  int_type underflow() override {
+    if (!happens_) return traits_type::eof();
+    std::exchange(happens_, nullptr)();
+    setg(answer_.data(), answer_.data(), answer_.data() + answer_.size());
+    return traits_type::to_int_type(answer_.front());
+  }
+
+ private:
+  std::function<void()> happens_;
+  std::string answer_ = "y\n";
+};
+
 class FilledStore : public ::testing::Test {
  protected:
   FilledStore() { fill_with_samples(store_.provider()); }
@@ -25,6 +49,33 @@ class FilledStore : public ::testing::Test {
   [[nodiscard]] ProgramRun run_answered(std::vector<std::string> arguments, const std::string& answer) const {
     arguments.insert(arguments.end(), {"--store", store_.argument()});
     return run_with_input(arguments, answer, true);
+  }
+  // `happens` after the program has listed the instances and before it is told to go on.
+  [[nodiscard]] ProgramRun run_interrupted(std::vector<std::string> arguments, std::function<void()> happens) const {
+    arguments.insert(arguments.end(), {"--store", store_.argument()});
+    SlowAnswer answer(std::move(happens));
+    std::istream in(&answer);
+    std::ostringstream out;
+    std::ostringstream err;
+    cli::Context context{.out = out, .err = err};
+    context.in = &in;
+    context.asks = true;
+    const int exit_code = cli::run_program(arguments, context);
+    return {.exit_code = exit_code, .out = out.str(), .err = err.str()};
+  }
+  void replace(const std::string& instance, int input) const {
+    const auto replacing = StartInstanceOptions().policy(StartPolicy::kReplaceIfTerminal);
+    EXPECT_EQ(Client(store_.provider()).start_orchestration(instance, "Order", input, replacing),
+              StartOutcome::kReplaced);
+  }
+  void replace_and_complete(const std::string& instance, int input) const {
+    replace(instance, input);
+    Runtime runtime(store_.provider(), sample_registry());
+    const auto status = Client(store_.provider()).wait_for_orchestration(instance, std::chrono::minutes(1));
+    EXPECT_TRUE(status.completed()) << status.error_text();
+  }
+  [[nodiscard]] OrchestrationState state(const std::string& instance) const {
+    return Client(store_.provider()).get_orchestration_status(instance).state;
   }
   [[nodiscard]] std::vector<std::string> instances() const { return Client(store_.provider()).list_all_instances(); }
   [[nodiscard]] std::size_t executions(const std::string& instance) const {
@@ -111,6 +162,28 @@ TEST_F(DeleteCommand, WhoeverSitsThereIsAsked) {
   EXPECT_EQ(instances().size(), 10U);
   EXPECT_EQ(run_answered({"delete", "--name", "Order"}, "y\n").exit_code, cli::kSuccess);
   EXPECT_EQ(instances().size(), 8U);
+}
+
+// What was listed and confirmed is the instance that has ended, not the one that has its id by then.
+TEST_F(DeleteCommand, AnInstanceThatWasStartedAgainDuringTheQuestionStays) {
+  const ProgramRun deleted =
+      run_interrupted({"delete", "--status", "completed,failed"}, [&] { replace("order-1", 12); });
+  EXPECT_EQ(deleted.exit_code, cli::kSuccess) << deleted.err;
+  EXPECT_THAT(deleted.err, HasSubstr("This will delete 4 instances, with all their children."));
+  EXPECT_THAT(deleted.out, HasSubstr("deleted 6 instances with "));
+  EXPECT_EQ(state("order-1"), OrchestrationState::kPending);
+  EXPECT_EQ(state("order-2"), OrchestrationState::kNotFound);
+}
+
+TEST_F(DeleteCommand, AnInstanceThatWasStartedAgainAndHasCompletedDuringTheQuestionStays) {
+  for (const std::vector<std::string>& selection : {std::vector<std::string>{"--status", "completed"}, {"--all"}}) {
+    std::vector<std::string> arguments{"delete"};
+    arguments.insert(arguments.end(), selection.begin(), selection.end());
+    const ProgramRun deleted = run_interrupted(arguments, [&] { replace_and_complete("order-1", 12); });
+    EXPECT_EQ(deleted.exit_code, cli::kSuccess) << deleted.err;
+    EXPECT_EQ(state("order-1"), OrchestrationState::kCompleted) << selection.front();
+  }
+  EXPECT_THAT(instances(), UnorderedElementsAre("order-1", "waiting"));
 }
 
 TEST_F(PruneCommand, PastExecutionsGo) {

@@ -1,4 +1,6 @@
 // Every entry point refuses the same invalid names with the same text.
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -9,9 +11,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <perdure/history_check.h>
 #include <perdure/memory_provider.h>
 #include <perdure/perdure.h>
 #include "model/name_rule.h"
+#include "support/dice.h"
 #include "support/harness.h"
 
 namespace perdure::test {
@@ -33,7 +37,7 @@ std::string of_client(const std::function<void(const Client&)>& call) {
   try {
     call(client);
   } catch (const ClientError& error) {
-    EXPECT_EQ(error.kind(), ClientErrorKind::kInvalidInput);
+    if (error.kind() != ClientErrorKind::kInvalidInput) return "";  // the name was not the reason
     return error.what();
   }
   return "";
@@ -178,10 +182,30 @@ std::vector<Door> node_doors() {
   };
 }
 
+std::vector<Door> check_doors() {
+  const auto door = [](const char* what, auto call) {
+    return Door{"check_histories", what, [call](const std::string& value) -> std::string {
+                  HistoryCheckOptions options;
+                  call(options.filter, value);
+                  try {
+                    (void)check_histories(*make_memory_provider(), Registry(), options);
+                  } catch (const ClientError& error) {
+                    EXPECT_EQ(error.kind(), ClientErrorKind::kInvalidInput);
+                    return error.what();
+                  }
+                  return "";
+                }};
+  };
+  using S = const std::string&;
+  return {door("an instance id", [](InstanceFilter& filter, S id) { filter = of_ids(id); }),
+          door("an orchestration's name", [](InstanceFilter& filter, S name) { filter.name = name; })};
+}
+
 std::vector<Door> all_doors() {
   std::vector<Door> doors = client_doors();
   for (auto& door : code_doors()) doors.push_back(std::move(door));
   for (auto& door : node_doors()) doors.push_back(std::move(door));
+  for (auto& door : check_doors()) doors.push_back(std::move(door));
   return doors;
 }
 
@@ -198,6 +222,119 @@ TEST(Names, EveryDoorRefusesTheSameWithTheSameWords) {
 TEST(Names, EveryDoorTakesAnyOtherText) {
   for (const Door& door : code_doors()) EXPECT_EQ(door.refusal("grün 日本語 #?%/"), "") << door.door;
   for (const Door& door : node_doors()) EXPECT_EQ(door.refusal("grün 日本語 #?%/"), "") << door.door;
+  for (const Door& door : check_doors()) EXPECT_EQ(door.refusal("grün 日本語 #?%/"), "") << door.door;
+}
+
+// The client and the check of histories have the same limit, under the same name.
+TEST(Names, AFilterWithATooLongNameIsRefusedWithTheLimit) {
+  const std::string name(Limits().max_name_bytes + 1, 'n');
+  const std::string words = " has 1025 bytes; the limit is 1024 (max_name_bytes)";
+  for (const Door& door : check_doors()) EXPECT_EQ(door.refusal(name), door.what + words) << door.door;
+  for (const Door& door : client_doors()) {
+    if (door.door == "list_instances"s) {
+      EXPECT_EQ(door.refusal(name), door.what + words);
+    }
+  }
+}
+
+// ---- random bytes ----
+
+// A piece of a name: text, or what looks like text and is none.
+std::string random_piece(Dice& dice) {
+  switch (dice.below(12)) {
+    case 0:
+      return {static_cast<char>(dice.below(256))};
+    case 1:  // an overlong form, or a surrogate
+      return dice.one_of<std::string>({"\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xed\xa0\x80",
+                                       "\xed\xbf\xbf", "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf"});
+    case 2:  // beyond the last character, and bytes that begin nothing
+      return dice.one_of<std::string>({"\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xf8\x88\x80\x80\x80", "\xfe", "\xff"});
+    case 3:  // a character that is cut off
+      return dice.one_of<std::string>({"\xc3", "\xe2\x82", "\xf0\x9f\x98", "\x82", "\xac"});
+    case 4:  // controls, and their neighbours
+      return dice.one_of<std::string>({"\x01", "\t", "\x1f", " ", "\x7f", "\xc2\x80", "\xc2\x9f", "\xc2\xa0", "\0"s});
+    case 5:  // the smallest and the largest of each length
+      return dice.one_of<std::string>({"~", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf",
+                                       "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"});
+    case 6:  // line separators and direction overrides, and their neighbours
+      return dice.one_of<std::string>({"\u2027", "\u2028", "\u202e", "\u202f", "\u2065", "\u2066", "\u2069", "\u206a"});
+    default:
+      return dice.one_of<std::string>({"a", "order-1", "grün", "日本語", "😀", "#?%/'\"\\"});
+  }
+}
+
+std::string random_name(Dice& dice) {
+  std::string name;
+  for (std::size_t left = dice.below(4); left > 0; --left) name += random_piece(dice);
+  return name;
+}
+
+// The well-formed sequences of the Unicode standard (table 3-7) without control characters, line separators and
+// direction overrides: the rule once more, in another way. 0: there is none.
+std::size_t length_of_first_character(std::string_view bytes) {
+  struct Range {
+    unsigned char low;
+    unsigned char high;
+  };
+  static const std::vector<std::vector<Range>> kForms = {
+      {{0x20, 0x7E}},
+      {{0xC2, 0xC2}, {0xA0, 0xBF}},
+      {{0xC3, 0xDF}, {0x80, 0xBF}},
+      {{0xE0, 0xE0}, {0xA0, 0xBF}, {0x80, 0xBF}},
+      {{0xE1, 0xE1}, {0x80, 0xBF}, {0x80, 0xBF}},
+      {{0xE2, 0xE2}, {0x80, 0x80}, {0x80, 0xA7}},  // up to the line separator
+      {{0xE2, 0xE2}, {0x80, 0x80}, {0xAF, 0xBF}},  // after the direction overrides
+      {{0xE2, 0xE2}, {0x81, 0x81}, {0x80, 0xA5}},  // up to the direction isolates
+      {{0xE2, 0xE2}, {0x81, 0x81}, {0xAA, 0xBF}},
+      {{0xE2, 0xE2}, {0x82, 0xBF}, {0x80, 0xBF}},
+      {{0xE3, 0xEC}, {0x80, 0xBF}, {0x80, 0xBF}},
+      {{0xED, 0xED}, {0x80, 0x9F}, {0x80, 0xBF}},
+      {{0xEE, 0xEF}, {0x80, 0xBF}, {0x80, 0xBF}},
+      {{0xF0, 0xF0}, {0x90, 0xBF}, {0x80, 0xBF}, {0x80, 0xBF}},
+      {{0xF1, 0xF3}, {0x80, 0xBF}, {0x80, 0xBF}, {0x80, 0xBF}},
+      {{0xF4, 0xF4}, {0x80, 0x8F}, {0x80, 0xBF}, {0x80, 0xBF}},
+  };
+  for (const auto& form : kForms) {
+    if (form.size() > bytes.size()) continue;
+    const bool fits = std::equal(form.begin(), form.end(), bytes.begin(), [](const Range& range, char byte) {
+      const auto value = static_cast<unsigned char>(byte);
+      return range.low <= value && value <= range.high;
+    });
+    if (fits) return form.size();
+  }
+  return 0;
+}
+
+bool is_text(std::string_view name) {
+  while (!name.empty()) {
+    const std::size_t length = length_of_first_character(name);
+    if (length == 0) return false;
+    name.remove_prefix(length);
+  }
+  return true;
+}
+
+TEST(Names, EveryDoorDecidesTheSameAboutRandomBytes) {
+  constexpr std::size_t kNames = 300;
+  Dice dice(1);
+  const std::vector<Door> doors = all_doors();
+  std::size_t accepted = 0;
+  for (std::size_t i = 0; i < kNames; ++i) {
+    const std::string name = random_name(dice);
+    const bool is_valid = !name.empty() && is_text(name);
+    accepted += is_valid ? 1 : 0;
+    for (const Door& door : doors) {
+      if (name.empty() && door.what == "worker_node_id"s) continue;  // stands for a random one
+      const std::string about = std::string(door.door) + ", " + door.what + ", " + ::testing::PrintToString(name);
+      const auto problem = problem_with_name(door.what, name);
+      ASSERT_EQ(problem.has_value(), !is_valid) << about;
+      const std::string refusal = door.refusal(name);
+      ASSERT_THAT(refusal, problem ? ::testing::Matcher<std::string>(HasSubstr(*problem)) : ::testing::IsEmpty())
+          << about;
+    }
+  }
+  EXPECT_GT(accepted, kNames / 5);
+  EXPECT_LT(accepted, kNames * 4 / 5);
 }
 
 // An activity with a reserved name would bypass the tag filters of nodes, and so would a reserved tag.

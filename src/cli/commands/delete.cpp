@@ -134,12 +134,22 @@ int delete_named(const Context& context, const Client& client, const DeleteArgum
   return refusal_exit_code(refused);
 }
 
+// An instance that is started again under a listed id is created after every listed one, so the filter excludes it.
+void exclude_later(InstanceFilter& filter, Timestamp last_created) {
+  const Timestamp end = last_created + Milliseconds(1);
+  filter.created_before = filter.created_before ? std::min(*filter.created_before, end) : end;
+}
+
 // Those that are shown are those that are deleted, unless one of them has been started again meanwhile.
 int delete_matching(const Context& context, const Client& client, const DeleteArguments& arguments, Timestamp now) {
   InstanceFilter filter = filter_of(arguments.selection.filters, now);
-  std::vector<std::string> roots = matching_ids(client, filter, [&client](const InstanceInfo& info) {
-    return is_root(info) && has_ended(info) && tree_has_ended(client, info.id);
+  Timestamp last_created{};
+  std::vector<std::string> roots = matching_ids(client, filter, [&](const InstanceInfo& info) {
+    if (!is_root(info) || !has_ended(info) || !tree_has_ended(client, info.id)) return false;
+    last_created = std::max(last_created, info.created_at);
+    return true;
   });
+  exclude_later(filter, last_created);
   if (arguments.limit > 0 && roots.size() > arguments.limit) roots.resize(arguments.limit);
   if (arguments.dry_run) {
     tell_dry_run(context, roots);
@@ -230,9 +240,13 @@ void tell_pruned(const Context& context, const PruneResult& pruned, bool dry_run
 // Prunes the instances that were counted, except those that no longer match.
 int prune_matching(const Context& context, const Client& client, const PruneArguments& arguments, InstanceFilter filter,
                    const PruneOptions& options) {
-  const std::vector<std::string> ids = matching_ids(client, filter, [](const InstanceInfo& info) {
-    return info.execution_id > kFirstExecutionId;  // the others have no past
+  Timestamp last_created{};
+  const std::vector<std::string> ids = matching_ids(client, filter, [&](const InstanceInfo& info) {
+    if (info.execution_id == kFirstExecutionId) return false;  // it has no past
+    last_created = std::max(last_created, info.created_at);
+    return true;
   });
+  exclude_later(filter, last_created);
   PruneResult expected;
   const auto refused =
       for_each_named(ids, [&](const std::string& id) { add_to(expected, prunable(client, id, options)); });
