@@ -179,7 +179,8 @@ class Provider {
   [[nodiscard]] virtual ProviderResult<WorkBatch> fetch_work_items(const WorkFetch& fetch) = 0;
   // Removes activities and enqueues their completions.
   [[nodiscard]] virtual std::vector<ProviderResult<void>> ack_work_items(std::span<const WorkAck> acks) = 0;
-  // An unknown or expired token is not an error; the call has no effect.
+  // An unknown or expired token is not an error; the call has no effect. The last token that a fetch overtook has one,
+  // once: with `ignore_attempt` it takes back its attempt.
   [[nodiscard]] virtual std::vector<ProviderResult<void>> abandon_work_items(std::span<const Abandon> abandons) = 0;
   [[nodiscard]] virtual std::vector<ProviderResult<Timestamp>> renew_work_locks(std::span<const LockToken> tokens,
                                                                                 Milliseconds extend_for) = 0;
@@ -221,10 +222,12 @@ class Provider {
                                                              Timestamp deadline) = 0;
   // Ends every wait that is going on.
   virtual void wake_waiters() noexcept = 0;
-  // The store's clock.
+  // The store's clock. The runtime calls it with its locks held, so it calls neither a log sink nor a metrics sink, and
+  // returns soon even if the store does not respond. Throws in a child of fork() only, then ProviderFailure: a node whose
+  // provider throws otherwise ends the process.
   [[nodiscard]] virtual Timestamp now() = 0;
   // Returns the time that has passed since some moment, by the clock that measures waits. It is never set. The default
-  // is the time since this machine was booted.
+  // is the time since this machine was booted. Throws as now() does.
   [[nodiscard]] virtual Milliseconds steady();
 
   // ---- Nodes ----

@@ -37,8 +37,10 @@ class SqliteProvider {
  public:
   // Opens or creates the file; ":memory:" is a store that ends with the last reference to it. Leases of processes that
   // died are released. Throws ProviderFailure: kIncompatibleStore for a foreign file or one of a newer version (which
-  // is left as it is), kUnavailable if it cannot be opened, also for want of file descriptors or threads; kBusy,
-  // kDiskFull, kCorruptData or kStoreFailed if the file can be opened and its first transaction fails.
+  // is left as it is), kInvalidArgument for an empty path and for the URL or the settings of a server (whose text is
+  // not repeated, because it may hold a password), kUnavailable if it cannot be opened, also for want of file
+  // descriptors or threads; kBusy, kDiskFull, kCorruptData or kStoreFailed if the file can be opened and its first
+  // transaction fails.
   //
   // A child process of fork() cannot use the store: every call fails there at once, and the destructor does nothing.
   // SQLite shares state between connections of a process, so open the store after fork(), or exec a program.

@@ -9,9 +9,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <perdure/provider_error.h>
+#include <perdure/sqlite_provider.h>
 #include "cli/exit_code.h"
 #include "cli/program_run.h"
 #include "cli/store_argument.h"
+#include "support/temporary_folder.h"
 
 namespace perdure::test {
 namespace {
@@ -133,6 +136,31 @@ TEST(Redaction, AUrlAtAWrongPositionIsNotShownEither) {
     for (const std::vector<std::string>& command : commands) {
       expect_no_password(run_perdure(command), command.front() + " with " + url);
     }
+  }
+}
+
+// A program may take the text of its store from a setting, and open it as a file.
+TEST(Redaction, OpeningAServerAsAFileShowsNoPassword) {
+  for (const std::string& store : stores_with_a_password()) {
+    for (const bool read_only : {false, true}) {
+      SqliteOptions options;
+      options.read_only = read_only;
+      try {
+        static_cast<void>(SqliteProvider::open(store, options));
+        FAIL() << store << " was opened";
+      } catch (const ProviderFailure& failure) {
+        EXPECT_EQ(failure.error().kind(), ProviderErrorKind::kInvalidArgument) << failure.what();
+        EXPECT_THAT(failure.what(), Not(HasSubstr("SECRET"))) << store;
+        EXPECT_THAT(failure.what(), HasSubstr("PostgresProvider::connect")) << store;
+      }
+    }
+  }
+}
+
+TEST(Redaction, UnusualPathsAreStillFiles) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"a:b", "user@host", "password", "a=b", "postgresql:", "file:a@b"}) {
+    EXPECT_TRUE(SqliteProvider::open(folder.file(name))) << name;
   }
 }
 

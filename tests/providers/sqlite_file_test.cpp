@@ -94,6 +94,52 @@ TEST_F(SqliteMovedFile, ACommitToAMovedFileFails) {
   expect_moved(scene);  // until it is reopened
 }
 
+// SQLite would write on into a file that no other process sees.
+TEST_F(SqliteMovedFile, ACommitFailsWithoutTheFilesOfTheLog) {
+  for (const char* const suffix : {"-wal", "-shm"}) {
+    for (const bool replaced : {false, true}) {
+      SCOPED_TRACE(std::string(suffix) + (replaced ? " replaced" : " deleted"));
+      SqliteFile file(folder_.file(std::string("store") + suffix + (replaced ? "-replaced.db" : "-deleted.db")));
+      Scene scene(file);
+      scene.create("a");
+      const std::string path = file.path() + suffix;
+      if (replaced) {
+        fs::copy_file(path, folder_.file("copy"), fs::copy_options::overwrite_existing);
+        fs::rename(folder_.file("copy"), path);
+      } else {
+        fs::remove(path);
+      }
+      expect_moved(scene);
+      const ProviderError error = scene.store().read_status("a").error();
+      EXPECT_NE(error.message().find(path), std::string::npos) << error.message();
+      EXPECT_NE(error.message().find("end all processes"), std::string::npos) << error.message();
+    }
+  }
+}
+
+// The log begins anew, is cut and is copied into the file all the time.
+TEST_F(SqliteMovedFile, TheLogMayBeCheckpointedByOthers) {
+  Scene scene(file_);
+  Scene other(file_);
+  for (int number = 0; number < 10; ++number) {
+    scene.create("a" + std::to_string(number));
+    open_plainly(file_.path()).execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    EXPECT_TRUE(take(other.store().read_status("a" + std::to_string(number))));
+  }
+}
+
+TEST_F(SqliteMovedFile, ReadsOfAStoreThatIsOnlyReadFailWithoutItsLog) {
+  Scene scene(file_);
+  scene.create("a");
+  SqliteOptions options = file_.options();
+  options.read_only = true;
+  const auto reader = SqliteProvider::open(file_.path(), options);
+  EXPECT_TRUE(take(reader->read_status("a")));
+  fs::remove(file_.path() + "-wal");
+  ASSERT_FALSE(reader->read_status("a"));
+  EXPECT_EQ(reader->read_status("a").error().kind(), ProviderErrorKind::kStoreFailed);
+}
+
 TEST_F(SqliteMovedFile, ReadsOfAReplacedFileFailAndNeverShowTheOtherFile) {
   SqliteFile other(folder_.file("other.db"));
   Scene(other).create("other");

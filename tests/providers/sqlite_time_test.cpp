@@ -75,6 +75,62 @@ TEST_F(SqliteTime, LocksOfLiveProcessesHoldWhenTheClockIsSetForward) {
       << "its lock has ended, by the steady clock";
 }
 
+// Until a write transaction extends the locks of live processes.
+TEST_F(SqliteTime, ReadsSeeTheLocksOfLiveProcessesAfterAStepForward) {
+  scene.enqueue_start("order");
+  scene.enqueue_activity(activity("order", 2));
+  OrchestrationFetch fetch;
+  fetch.lock_timeout = 30s;
+  const OrchestrationItem item = scene.fetch(fetch);
+  scene.fetch_work();  // for 30 seconds
+  const auto is_locked = [&] {
+    const bool listed = scene.admin().list_activities({}).value().activities.at(0).locked;
+    EXPECT_EQ(scene.admin().queue_depths().value().locked_activities, listed ? 1U : 0U);
+    EXPECT_EQ(scene.admin().queue_depths().value().activities, listed ? 0U : 1U);
+    EXPECT_EQ(scene.store().read_history(item.token, 0).has_value(), listed);
+    return listed;
+  };
+  file.step(1h);
+  EXPECT_TRUE(is_locked());
+  file.advance(30s - 1ms);
+  EXPECT_TRUE(is_locked());
+  file.advance(1ms);
+  EXPECT_FALSE(is_locked()) << "the steady clock has run for 30 seconds";
+}
+
+TEST_F(SqliteTime, ReadsOfAStoreThatIsOnlyReadContinueFromTheSavedTimeAfterAStepBack) {
+  scene.enqueue_activity(activity("order", 2));
+  MessageRecord timer = event_message("order", "x");
+  timer.visible_at = scene.now() + 45s;
+  scene.enqueue(timer);
+  file.advance(10s);
+  scene.fetch_work();  // for 30 seconds
+  const Timestamp before = scene.now();
+  file.step(-1h);
+  SqliteOptions options = file.options();
+  options.read_only = true;
+  const auto reader = SqliteProvider::open(file.path(), options);
+  EXPECT_EQ(reader->now(), before);
+  file.advance(40s);
+  EXPECT_EQ(reader->now(), before + 36s);
+  EXPECT_FALSE(reader->admin()->list_activities({}).value().activities.at(0).locked);
+  const QueueDepths depths = reader->admin()->queue_depths().value();
+  EXPECT_EQ(depths.activities, 1U);
+  EXPECT_EQ(depths.messages, 1U) << "the time of the message has come";
+}
+
+// Time of a process that has not read its clock for long may be a little behind that of the file.
+TEST_F(SqliteTime, ReadsOfAnotherProcessKeepUpAfterAStepBack) {
+  Scene other(file);
+  MessageRecord timer = event_message("order", "x");
+  timer.visible_at = scene.now() + 58s;
+  scene.enqueue(timer);
+  file.advance(1min);
+  scene.create("a");
+  file.step(-1h);
+  EXPECT_EQ(other.admin().queue_depths().value().messages, 1U);
+}
+
 TEST_F(SqliteTime, TimersFireWhenTheClockIsSetForward) {
   scene.create("order");
   MessageRecord timer = event_message("order", "x");

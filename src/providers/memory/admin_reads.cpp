@@ -1,5 +1,6 @@
 #include "providers/memory/admin_reads.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string_view>
 
@@ -198,10 +199,15 @@ ProviderResult<ActivityPage> list_activities(const Store& store, const ActivityQ
   return page;
 }
 
-InstanceQueue instance_queue(const Store& store, const std::string& instance) {
+InstanceQueue instance_queue(const Store& store, const std::string& instance, Timestamp now) {
   const KeyRow* row = store.keys.find(instance);
   if (row == nullptr) return {};
-  return {.messages = row->mailbox.messages().size(), .ready_at = row->places.ready};
+  const auto& messages = row->mailbox.messages();
+  const auto is_visible = [now](const auto& entry) { return entry.second.visible_at <= now; };
+  return {.messages = messages.size(),
+          .visible_messages = static_cast<std::uint64_t>(std::count_if(messages.begin(), messages.end(), is_visible)),
+          .first_message_at = row->mailbox.first_visible_at(),
+          .ready_at = row->places.ready};
 }
 
 ProviderResult<StartPage> list_queued_starts(const Store& store, const StartQuery& query) {

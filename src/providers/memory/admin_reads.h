@@ -24,7 +24,7 @@ namespace perdure::memory {
 [[nodiscard]] ProviderResult<ActivityPage> list_activities(const Store& store, const ActivityQuery& query,
                                                            Timestamp now);
 [[nodiscard]] ProviderResult<StartPage> list_queued_starts(const Store& store, const StartQuery& query);
-[[nodiscard]] InstanceQueue instance_queue(const Store& store, const std::string& instance);
+[[nodiscard]] InstanceQueue instance_queue(const Store& store, const std::string& instance, Timestamp now);
 [[nodiscard]] std::vector<KeyValue> read_key_value_snapshot(const Store& store, const std::string& instance);
 
 [[nodiscard]] ProviderError instance_not_found(const std::string& instance);

@@ -64,7 +64,7 @@ ProviderResult<ActivityPage> MemoryAdmin::list_activities(const ActivityQuery& q
 }
 
 ProviderResult<InstanceQueue> MemoryAdmin::instance_queue(const std::string& instance) {
-  return transactions_.run([&](Store& store, Timestamp) { return memory::instance_queue(store, instance); });
+  return transactions_.run([&](Store& store, Timestamp now) { return memory::instance_queue(store, instance, now); });
 }
 
 ProviderResult<StartPage> MemoryAdmin::list_queued_starts(const StartQuery& query) {

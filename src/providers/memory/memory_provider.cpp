@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,23 +26,18 @@ namespace memory {
 
 namespace {
 
-// The outcome of each element, in order.
-template <class Outcome, class Element, class Operation>
-std::vector<Outcome> each(std::span<const Element> elements, Operation operation) {
-  std::vector<Outcome> outcomes;
-  outcomes.reserve(elements.size());
-  for (const Element& element : elements) outcomes.push_back(operation(element));
-  return outcomes;
-}
-
 class MemoryProvider final : public Provider, public HistoryDamage {
  public:
   explicit MemoryProvider(MemoryProviderOptions options)
       : logger_(std::move(options.logger)),
         metrics_(std::move(options.metrics)),
-        transactions_(options.clock ? std::move(options.clock) : std::make_shared<SystemClock>(), logger_,
-                      options.orphan_retention),
-        admin_(transactions_) {}
+        transactions_(
+            std::make_unique<Transactions>(options.clock ? std::move(options.clock) : std::make_shared<SystemClock>(),
+                                           logger_, options.orphan_retention)),
+        admin_(*transactions_) {}
+  ~MemoryProvider() override {
+    if (!transactions_->is_home()) static_cast<void>(transactions_.release());
+  }
 
   std::string_view name() const noexcept override { return "memory"; }
   Capabilities capabilities() const noexcept override { return {.wake_ups = true, .fast_path = true}; }
@@ -78,7 +74,7 @@ class MemoryProvider final : public Provider, public HistoryDamage {
   ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override;
   ProviderResult<bool> wait_for_change(const std::string& instance, const InstanceChange& change,
                                        Timestamp deadline) override;
-  void wake_waiters() noexcept override { transactions_.wake_waiters(); }
+  void wake_waiters() noexcept override { transactions_->wake_waiters(); }
   Timestamp now() override;
   Milliseconds steady() override;
 
@@ -89,40 +85,44 @@ class MemoryProvider final : public Provider, public HistoryDamage {
 
  private:
   void report(const std::vector<DroppedMessage>& dropped) const;
-  // Runs a transaction that may discard messages, and reports them after it.
-  template <class Operation>
-  auto run_and_report(Operation operation);
+  // Calls operation(store, element, now) for each element in one transaction, and returns the outcomes in their order.
+  // Reports the messages that the transaction discarded after it.
+  template <class T, class Element, class Operation>
+  std::vector<ProviderResult<T>> batch(std::span<const Element> elements, Operation operation);
 
   Logger logger_;
   Metrics metrics_;
-  Transactions transactions_;
+  std::unique_ptr<Transactions> transactions_;
   MemoryAdmin admin_;
 };
 
-template <class Operation>
-auto MemoryProvider::run_and_report(Operation operation) {
+template <class T, class Element, class Operation>
+std::vector<ProviderResult<T>> MemoryProvider::batch(std::span<const Element> elements, Operation operation) {
   std::vector<DiscardedMessages> discarded;
-  auto outcomes = transactions_.run_and_notify([&](Store& store, Timestamp now) {
-    auto results = operation(store, now);
+  auto outcomes = transactions_->run_and_notify([&](Store& store, Timestamp now) {
+    std::vector<ProviderResult<T>> results;
+    results.reserve(elements.size());
+    for (const Element& element : elements) results.push_back(operation(store, element, now));
     discarded = std::exchange(store.discarded, {});
     return results;
   });
+  if (!outcomes) return std::vector<ProviderResult<T>>(elements.size(), outcomes.error());
   for (const DiscardedMessages& each : discarded) each.report(logger_, metrics_);
-  return outcomes;
+  return *std::move(outcomes);
 }
 
 // ---- The orchestrator queue ----
 
 ProviderResult<OrchestrationBatch> MemoryProvider::fetch_orchestration_items(const OrchestrationFetch& fetch) {
   std::vector<DroppedMessage> dropped;
-  OrchestrationBatch batch = transactions_.run([&](Store& store, Timestamp now) {
+  ProviderResult<OrchestrationBatch> fetched = transactions_->run([&](Store& store, Timestamp now) {
     dropped = drop_orphans(store, now);
     return fetch_instances(store, fetch, now);
   });
   // A kept lock that its owner fetched anew may end earlier than those who wait for it expect.
-  if (!batch.items.empty()) transactions_.notify();
+  if (fetched && !fetched->items.empty()) transactions_->notify();
   report(dropped);  // not under the mutex: a sink may take its time, or ask this provider
-  return batch;
+  return fetched;
 }
 
 void MemoryProvider::report(const std::vector<DroppedMessage>& dropped) const {
@@ -136,120 +136,112 @@ void MemoryProvider::report(const std::vector<DroppedMessage>& dropped) const {
 }
 
 ProviderResult<StoredHistory> MemoryProvider::read_history(const LockToken& token, EventId after) {
-  return transactions_.run([&](Store& store, Timestamp now) { return memory::read_history(store, token, after, now); });
+  return transactions_->run(
+      [&](Store& store, Timestamp now) { return memory::read_history(store, token, after, now); });
 }
 
 std::vector<ProviderResult<CommitAnswer>> MemoryProvider::ack_orchestration_items(std::span<const TurnCommit> commits) {
-  return run_and_report([&](Store& store, Timestamp now) {
-    return each<ProviderResult<CommitAnswer>>(
-        commits, [&](const TurnCommit& commit) { return commit_turn(store, commit, now); });
-  });
+  return batch<CommitAnswer>(
+      commits, [](Store& store, const TurnCommit& commit, Timestamp now) { return commit_turn(store, commit, now); });
 }
 
 std::vector<ProviderResult<void>> MemoryProvider::abandon_orchestration_items(std::span<const Abandon> abandons) {
-  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
-    return each<ProviderResult<void>>(abandons,
-                                      [&](const Abandon& abandon) { return abandon_instance(store, abandon, now); });
+  return batch<void>(abandons, [](Store& store, const Abandon& abandon, Timestamp now) {
+    return abandon_instance(store, abandon, now);
   });
 }
 
 std::vector<ProviderResult<Timestamp>> MemoryProvider::renew_orchestration_locks(std::span<const LockToken> tokens,
                                                                                  Milliseconds extend_for) {
-  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
-    return each<ProviderResult<Timestamp>>(
-        tokens, [&](const LockToken& token) { return renew_instance(store, token, extend_for, now); });
+  return batch<Timestamp>(tokens, [extend_for](Store& store, const LockToken& token, Timestamp now) {
+    return renew_instance(store, token, extend_for, now);
   });
 }
 
 std::vector<ProviderResult<void>> MemoryProvider::enqueue_messages(std::span<const MessageRecord> messages) {
-  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
-    return each<ProviderResult<void>>(
-        messages, [&](const MessageRecord& message) { return memory::enqueue_message(store, message, now); });
+  return batch<void>(messages, [](Store& store, const MessageRecord& message, Timestamp now) {
+    return memory::enqueue_message(store, message, now);
   });
 }
 
 ProviderResult<StartOutcome> MemoryProvider::enqueue_start(const MessageRecord& start, StartPolicy policy) {
-  return transactions_.run_and_notify(
+  return transactions_->run_and_notify(
       [&](Store& store, Timestamp now) { return memory::enqueue_start(store, start, policy, now); });
 }
 
 // ---- The worker queue ----
 
 ProviderResult<WorkBatch> MemoryProvider::fetch_work_items(const WorkFetch& fetch) {
-  WorkBatch batch = transactions_.run([&](Store& store, Timestamp now) { return fetch_work(store, fetch, now); });
+  ProviderResult<WorkBatch> fetched =
+      transactions_->run([&](Store& store, Timestamp now) { return fetch_work(store, fetch, now); });
   // A session that was claimed makes more activities fit for its owner, or ends earlier than others expect.
-  if (!batch.items.empty()) transactions_.notify();
-  return batch;
+  if (fetched && !fetched->items.empty()) transactions_->notify();
+  return fetched;
 }
 
 std::vector<ProviderResult<void>> MemoryProvider::ack_work_items(std::span<const WorkAck> acks) {
-  return run_and_report([&](Store& store, Timestamp now) {
-    return each<ProviderResult<void>>(acks, [&](const WorkAck& ack) { return ack_work(store, ack, now); });
-  });
+  return batch<void>(acks, [](Store& store, const WorkAck& ack, Timestamp now) { return ack_work(store, ack, now); });
 }
 
 std::vector<ProviderResult<void>> MemoryProvider::abandon_work_items(std::span<const Abandon> abandons) {
-  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
-    for (const Abandon& abandon : abandons) abandon_work(store, abandon, now);
-    return std::vector<ProviderResult<void>>(abandons.size());
+  return batch<void>(abandons, [](Store& store, const Abandon& abandon, Timestamp now) {
+    abandon_work(store, abandon, now);
+    return ProviderResult<void>();
   });
 }
 
 std::vector<ProviderResult<Timestamp>> MemoryProvider::renew_work_locks(std::span<const LockToken> tokens,
                                                                         Milliseconds extend_for) {
-  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
-    return each<ProviderResult<Timestamp>>(
-        tokens, [&](const LockToken& token) { return renew_work(store, token, extend_for, now); });
+  return batch<Timestamp>(tokens, [extend_for](Store& store, const LockToken& token, Timestamp now) {
+    return renew_work(store, token, extend_for, now);
   });
 }
 
 std::vector<ProviderResult<Timestamp>> MemoryProvider::heartbeat(std::span<const Heartbeat> heartbeats) {
-  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
-    return each<ProviderResult<Timestamp>>(heartbeats,
-                                           [&](const Heartbeat& beat) { return memory::heartbeat(store, beat, now); });
+  return batch<Timestamp>(heartbeats, [](Store& store, const Heartbeat& heartbeat, Timestamp now) {
+    return memory::heartbeat(store, heartbeat, now);
   });
 }
 
 std::vector<ProviderResult<void>> MemoryProvider::enqueue_activities(std::span<const MessageRecord> activities) {
-  return transactions_.run_and_notify([&](Store& store, Timestamp now) {
-    return each<ProviderResult<void>>(
-        activities, [&](const MessageRecord& activity) { return memory::enqueue_activity(store, activity, now); });
+  return batch<void>(activities, [](Store& store, const MessageRecord& activity, Timestamp now) {
+    return memory::enqueue_activity(store, activity, now);
   });
 }
 
 ProviderResult<std::size_t> MemoryProvider::renew_sessions(std::span<const std::string> owners, Milliseconds extend_for,
                                                            Milliseconds idle_timeout) {
-  return transactions_.run_and_notify(
+  return transactions_->run_and_notify(
       [&](Store& store, Timestamp now) { return store.sessions.renew(owners, extend_for, idle_timeout, now); });
 }
 
 ProviderResult<std::size_t> MemoryProvider::cleanup_sessions() {
-  return transactions_.run([](Store& store, Timestamp now) { return memory::cleanup_sessions(store, now); });
+  return transactions_->run([](Store& store, Timestamp now) { return memory::cleanup_sessions(store, now); });
 }
 
 // ---- What clients read ----
 
 ProviderResult<std::optional<InstanceStatus>> MemoryProvider::read_status(const std::string& instance) {
-  return transactions_.run([&](Store& store, Timestamp) { return memory::read_status(store, instance); });
+  return transactions_->run([&](Store& store, Timestamp) { return memory::read_status(store, instance); });
 }
 
 ProviderResult<std::optional<CustomStatus>> MemoryProvider::read_custom_status(const std::string& instance,
                                                                                std::uint64_t last_seen_version) {
-  return transactions_.run(
+  return transactions_->run(
       [&](Store& store, Timestamp) { return memory::read_custom_status(store, instance, last_seen_version); });
 }
 
 ProviderResult<std::optional<std::string>> MemoryProvider::read_key_value(const std::string& instance,
                                                                           const std::string& key) {
-  return transactions_.run([&](Store& store, Timestamp) { return memory::read_key_value(store, instance, key); });
+  return transactions_->run([&](Store& store, Timestamp) { return memory::read_key_value(store, instance, key); });
 }
 
 ProviderResult<std::vector<KeyValue>> MemoryProvider::read_key_values(const std::string& instance) {
-  return transactions_.run([&](Store& store, Timestamp) { return memory::read_key_values(store, instance); });
+  return transactions_->run([&](Store& store, Timestamp) { return memory::read_key_values(store, instance); });
 }
 
 ProviderResult<std::optional<InstanceStats>> MemoryProvider::read_stats(const std::string& instance) {
-  return transactions_.run([&](Store& store, Timestamp) { return memory::read_stats(store, instance); });
+  return transactions_->run([&](Store& store, Timestamp) { return memory::read_stats(store, instance); });
 }
 
 // ---- Waiting ----
@@ -260,7 +252,7 @@ ProviderResult<bool> MemoryProvider::wait_for_work(const WorkWait& wait, Timesta
   if (one.orchestrations) one.orchestrations->limit = std::min<std::size_t>(one.orchestrations->limit, 1);
   if (one.activities) one.activities->limit = std::min<std::size_t>(one.activities->limit, 1);
   std::optional<std::uint64_t> losses_seen;  // a node may run a thousand activities: not all are checked at each commit
-  return transactions_.wait(
+  return transactions_->wait(
       [&](const Store& store, Timestamp now) {
         Outlook outlook;
         if (one.orchestrations) {
@@ -281,37 +273,36 @@ ProviderResult<bool> MemoryProvider::wait_for_work(const WorkWait& wait, Timesta
 
 ProviderResult<bool> MemoryProvider::wait_for_change(const std::string& instance, const InstanceChange& change,
                                                      Timestamp deadline) {
-  return transactions_.wait(
+  return transactions_->wait(
       [&](const Store& store, Timestamp) { return Outlook{.found = has_changed(store, instance, change)}; }, deadline);
 }
 
 Timestamp MemoryProvider::now() {
-  return transactions_.run([](Store&, Timestamp now) { return now; });
+  return transactions_->now();
 }
 
 Milliseconds MemoryProvider::steady() {
-  return transactions_.steady();
+  return transactions_->steady();
 }
 
 // ---- Nodes ----
 
 ProviderResult<void> MemoryProvider::register_node(const NodeInfo& node) {
   if (node.id.empty()) return node_without_id();
-  transactions_.run([&](Store& store, Timestamp now) { (store.nodes[node.id] = node).registered_at = now; });
-  return {};
+  return transactions_->run([&](Store& store, Timestamp now) { (store.nodes[node.id] = node).registered_at = now; });
 }
 
 ProviderResult<void> MemoryProvider::remove_node(const std::string& id) {
-  transactions_.run([&](Store& store, Timestamp) { store.nodes.erase(id); });
-  return {};
+  return transactions_->run([&](Store& store, Timestamp) { store.nodes.erase(id); });
 }
 
 void MemoryProvider::damage_history(const std::string& instance) {
-  transactions_.run([&](Store& store, Timestamp) {
+  const auto damaged = transactions_->run([&](Store& store, Timestamp) {
     KeyRow* const row = store.keys.find(instance);
     if (row == nullptr || !row->instance) return;
     for (EventRecord& event : row->instance->executions.rbegin()->second.events) event.body = "\xff";
   });
+  damaged.value();
 }
 
 }  // namespace

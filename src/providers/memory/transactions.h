@@ -1,5 +1,6 @@
 // The store behind its mutex and its clock: every call is a transaction with one time, and waits hear of every change.
-// Jumps of the clock are logged when the mutex is free.
+// Jumps of the clock are logged when the mutex is free. In a child of fork() every call fails: a thread that is not
+// there may have the mutex.
 #pragma once
 
 #include <algorithm>
@@ -8,11 +9,15 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 
 #include <perdure/clock.h>
+#include <perdure/provider_error.h>
 #include <perdure/types.h>
+#include "providers/home_process.h"
 #include "providers/memory/store.h"
+#include "providers/store_errors.h"
 #include "providers/store_time.h"
 
 namespace perdure::memory {
@@ -23,32 +28,50 @@ struct Outlook {
   Timestamp look_again_at = Timestamp::max();  // time alone may change the answer then
 };
 
+// The result of a transaction whose operation returns T, or ProviderResult<T>.
+template <class T>
+struct TransactionResult {
+  using Type = ProviderResult<T>;
+};
+template <class T>
+struct TransactionResult<ProviderResult<T>> {
+  using Type = ProviderResult<T>;
+};
+
 class Transactions {
  public:
+  template <class Operation>
+  using ResultOf = typename TransactionResult<std::invoke_result_t<Operation&, Store&, Timestamp>>::Type;
+
   Transactions(std::shared_ptr<Clock> clock, const Logger& logger, Milliseconds orphan_retention)
       : time_(std::move(clock), logger), store_(orphan_retention) {}
 
-  // Calls operation(store, now) and answers what it answers.
+  // Calls operation(store, now) and returns what it returns.
   template <class Operation>
-  auto run(Operation operation) {
+  ResultOf<Operation> run(Operation operation) {
+    if (!is_home()) return used_by_child(home_);
     const JumpReport report(time_);
     return run_locked(operation);
   }
 
   // The same, and wakes everybody who waits to look again.
   template <class Operation>
-  auto run_and_notify(Operation operation) {
+  ResultOf<Operation> run_and_notify(Operation operation) {
+    if (!is_home()) return used_by_child(home_);
     const JumpReport report(time_);
     const Notifier notifier{changed_};  // after the mutex is free, even if the operation throws
     return run_locked(operation);
   }
 
   void notify() noexcept { changed_.notify_all(); }
+  // False in a child of fork(). There the destructor must not run: it would wait for the parent's threads.
+  [[nodiscard]] bool is_home() const noexcept { return home_.is_this(); }
 
   // Waits until look(store, now) has found something; false at the deadline, after wake_waiters(), or when it is to
   // stop.
   template <class Look>
-  bool wait(Look look, Timestamp deadline, const std::stop_token& stop = {}) {
+  ProviderResult<bool> wait(Look look, Timestamp deadline, const std::stop_token& stop = {}) {
+    if (!is_home()) return used_by_child(home_);
     const JumpReport report(time_);
     const std::stop_callback woken(stop, [this]() noexcept { wake_to_check(); });  // outlives the lock
     std::unique_lock lock(mutex_);
@@ -68,10 +91,20 @@ class Transactions {
     }
   }
 
-  [[nodiscard]] Milliseconds steady() const { return time_.steady(); }
+  // Both throw ProviderFailure in a child of fork(). The runtime asks for the time with its locks held, so another call
+  // reports a jump: a log sink may block.
+  [[nodiscard]] Timestamp now() {
+    if (!is_home()) throw ProviderFailure(used_by_child(home_));
+    return time_.now();
+  }
+  [[nodiscard]] Milliseconds steady() const {
+    if (!is_home()) throw ProviderFailure(used_by_child(home_));
+    return time_.steady();
+  }
 
   // Ends the waits that are going on; later ones are not touched.
   void wake_waiters() noexcept {
+    if (!is_home()) return;
     {
       const std::scoped_lock lock(mutex_);
       ++epoch_;
@@ -89,10 +122,15 @@ class Transactions {
   }
 
   template <class Operation>
-  auto run_locked(Operation& operation) {
+  ResultOf<Operation> run_locked(Operation& operation) {
     const std::scoped_lock lock(mutex_);
     const Timestamp now = time_.now();
-    return operation(store_, now);
+    if constexpr (std::is_void_v<decltype(operation(store_, now))>) {
+      operation(store_, now);
+      return {};
+    } else {
+      return operation(store_, now);
+    }
   }
 
   struct Notifier {
@@ -103,6 +141,7 @@ class Transactions {
     ~Notifier() { changed.notify_all(); }
   };
 
+  HomeProcess home_;
   StoreTime time_;
   std::mutex mutex_;
   std::condition_variable changed_;

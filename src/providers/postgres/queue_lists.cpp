@@ -56,11 +56,16 @@ ProviderResult<ActivityPage> PostgresStore::list_activities(const ActivityQuery&
 
 ProviderResult<InstanceQueue> PostgresStore::instance_queue(const std::string& instance) {
   constexpr const char* kInstanceQueue =
-      "SELECT i.ready_at, (SELECT count(*) FROM messages m WHERE m.key = i.key) FROM instances i WHERE i.id = $1";
+      "SELECT q.messages, q.visible, q.first, i.ready_at FROM instances i CROSS JOIN LATERAL ("
+      "  SELECT count(*) AS messages, count(*) FILTER (WHERE m.visible_at <= now_ms()) AS visible,"
+      "  min(m.visible_at) AS first FROM messages m WHERE m.key = i.key) q WHERE i.id = $1";
   return guarded<InstanceQueue>([&]() -> ProviderResult<InstanceQueue> {
     const Rows rows = pool_.run(kInstanceQueue, Parameters(instance), Repeat::kIfLost);
     if (rows.size() == 0) return InstanceQueue();
-    return InstanceQueue{.messages = rows.unsigned_integer(0, 1), .ready_at = rows.optional_time(0, 0)};
+    return InstanceQueue{.messages = rows.unsigned_integer(0, 0),
+                         .visible_messages = rows.unsigned_integer(0, 1),
+                         .first_message_at = rows.optional_time(0, 2),
+                         .ready_at = rows.optional_time(0, 3)};
   });
 }
 

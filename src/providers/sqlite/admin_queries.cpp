@@ -217,19 +217,21 @@ SystemMetrics system_metrics(Connection& connection) {
   return metrics;
 }
 
-QueueDepths queue_depths(Connection& connection, Timestamp now) {
+QueueDepths queue_depths(Connection& connection, const ReadTime& time) {
   QueueDepths depths;
   {
     Query messages = connection.query(
-        "SELECT count(*) FILTER (WHERE visible_at <= ?1), count(*) FILTER (WHERE visible_at > ?1) FROM messages", now);
+        "SELECT count(*) FILTER (WHERE visible_at <= ?1), count(*) FILTER (WHERE visible_at > ?1) FROM messages",
+        time.now);
     messages.step();
     depths.messages = messages.unsigned_integer(0);
     depths.delayed_messages = messages.unsigned_integer(1);
   }
   Query activities = connection.query(
-      "SELECT count(*) FILTER (WHERE ready_at <= ?1), count(*) FILTER (WHERE ready_at > ?1 AND token IS NOT NULL),"
-      " count(*) FILTER (WHERE ready_at > ?1 AND token IS NULL) FROM activities",
-      now);
+      "SELECT count(*) FILTER (WHERE ready_at <= CASE WHEN token IS NULL THEN ?1 ELSE ?2 END),"
+      " count(*) FILTER (WHERE token IS NOT NULL AND ready_at > ?2),"
+      " count(*) FILTER (WHERE token IS NULL AND ready_at > ?1) FROM activities",
+      time.now, time.of_locks);
   activities.step();
   depths.activities = activities.unsigned_integer(0);
   depths.locked_activities = activities.unsigned_integer(1);

@@ -11,6 +11,7 @@
 #include "providers/bulk.h"
 #include "providers/sqlite/connection.h"
 #include "providers/sqlite/instance_row.h"
+#include "providers/sqlite/saved_time.h"
 
 namespace perdure::sqlite {
 
@@ -48,14 +49,14 @@ namespace perdure::sqlite {
 [[nodiscard]] std::vector<std::string> list_children(Connection& connection, const std::string& instance);
 [[nodiscard]] ProviderResult<InstanceTree> instance_tree(Connection& connection, const std::string& instance);
 [[nodiscard]] SystemMetrics system_metrics(Connection& connection);
-[[nodiscard]] QueueDepths queue_depths(Connection& connection, Timestamp now);
+[[nodiscard]] QueueDepths queue_depths(Connection& connection, const ReadTime& time);
 [[nodiscard]] std::vector<KeyValue> read_key_value_snapshot(Connection& connection, const std::string& instance);
 
 // ---- For operators (queue_lists.cpp) ----
 
 [[nodiscard]] ProviderResult<ActivityPage> list_activities(Connection& connection, const ActivityQuery& query,
-                                                           Timestamp now);
-[[nodiscard]] InstanceQueue instance_queue(Connection& connection, const std::string& instance);
+                                                           const ReadTime& time);
+[[nodiscard]] InstanceQueue instance_queue(Connection& connection, const std::string& instance, Timestamp now);
 [[nodiscard]] ProviderResult<StartPage> list_queued_starts(Connection& connection, const StartQuery& query);
 
 // ---- For operators (nodes.cpp) ----

@@ -25,7 +25,7 @@ constexpr const char* kQueuedStarts =
     " (SELECT id FROM messages WHERE key = i.key AND kind = 1 ORDER BY visible_at, id LIMIT 1)"
     " WHERE i.id > ?1 AND i.created_at IS NULL AND i.starts > 0 ORDER BY i.id";
 
-QueuedActivity read_activity(const Query& query, Timestamp now) {
+QueuedActivity read_activity(const Query& query, const ReadTime& time) {
   const Timestamp ready_at = query.time(8);
   return {.instance = query.text(1),
           .execution = query.unsigned_integer(2),
@@ -35,14 +35,14 @@ QueuedActivity read_activity(const Query& query, Timestamp now) {
           .tag = query.optional_text(6),
           .scheduled_at = query.time(7),
           .ready_at = ready_at,
-          .locked = !query.is_null(9) && ready_at > now,
+          .locked = !query.is_null(9) && ready_at > time.of_locks,
           .attempts = static_cast<std::uint32_t>(query.integer(10)),
           .heartbeat_details = query.optional_text(11)};
 }
 
 }  // namespace
 
-ProviderResult<ActivityPage> list_activities(Connection& connection, const ActivityQuery& query, Timestamp now) {
+ProviderResult<ActivityPage> list_activities(Connection& connection, const ActivityQuery& query, const ReadTime& time) {
   const ProviderResult<std::uint64_t> before = place_before_page(kActivityPages, query.limit, query.cursor);
   if (!before) return before.error();
   ActivityPage page;
@@ -55,7 +55,7 @@ ProviderResult<ActivityPage> list_activities(Connection& connection, const Activ
       break;
     }
     last = rows.unsigned_integer(0);
-    page.activities.push_back(read_activity(rows, now));
+    page.activities.push_back(read_activity(rows, time));
   }
   return page;
 }
@@ -75,12 +75,16 @@ ProviderResult<StartPage> list_queued_starts(Connection& connection, const Start
   return page;
 }
 
-InstanceQueue instance_queue(Connection& connection, const std::string& instance) {
+InstanceQueue instance_queue(Connection& connection, const std::string& instance, Timestamp now) {
   Query row = connection.query(
-      "SELECT ready_at, (SELECT count(*) FROM messages m WHERE m.key = i.key) FROM instances i WHERE id = ?1",
-      instance);
+      "SELECT count(m.id), count(*) FILTER (WHERE m.visible_at <= ?2), min(m.visible_at), i.ready_at"
+      " FROM instances i LEFT JOIN messages m ON m.key = i.key WHERE i.id = ?1 GROUP BY i.key",
+      instance, now);
   if (!row.step()) return {};
-  return {.messages = row.unsigned_integer(1), .ready_at = row.optional_time(0)};
+  return {.messages = row.unsigned_integer(0),
+          .visible_messages = row.unsigned_integer(1),
+          .first_message_at = row.optional_time(2),
+          .ready_at = row.optional_time(3)};
 }
 
 }  // namespace perdure::sqlite

@@ -39,30 +39,44 @@ std::optional<SavedTime::Row> SavedTime::load(Connection& connection) {
   return Row{.store_time = query.time(0), .steady = Milliseconds{query.integer(1)}, .origin = query.text(2)};
 }
 
+SavedTime::Comparison SavedTime::compare(const Row& saved) const {
+  Comparison found;
+  const Milliseconds here = time_.steady();
+  // A machine that was booted since then counts from zero.
+  found.same_boot = saved.origin == origin_ && saved.steady <= here;
+  const auto passed_at = [&](Milliseconds steady) { return found.same_boot ? steady - saved.steady : Milliseconds(0); };
+  time_.reach(saved.store_time + passed_at(here) * 9 / 10);
+  found.moment = time_.moment();
+  found.passed = passed_at(found.moment.steady);  // this process may have been stopped since then
+  found.expected = saved.store_time + found.passed;
+  found.jumped = found.same_boot && found.moment.now > found.expected + std::chrono::seconds(1) + found.passed / 1'000;
+  return found;
+}
+
 Timestamp SavedTime::begin(Connection& connection) {
   const std::optional<Row> saved = load(connection);
   if (!saved) {
     must_save_ = true;
-    return read_time();
+    return use(time_.moment());
   }
-  const Timestamp store_time = saved->store_time;
-  const Milliseconds then = saved->steady;
-  const Milliseconds here = time_.steady();
-  // A machine that was booted since then counts from zero.
-  const bool same_boot = saved->origin == origin_ && then <= here;
-  const auto passed_at = [&](Milliseconds steady) { return same_boot ? steady - then : Milliseconds(0); };
-  time_.reach(store_time + passed_at(here) * 9 / 10);
-  read_time();
-  const Milliseconds passed = passed_at(steady_);  // this process may have been stopped since then
-  const Timestamp expected = store_time + passed;
-  const bool jumped = same_boot && now_ > expected + std::chrono::seconds(1) + passed / 1'000;
-  if (jumped) extend_locks(connection, expected, now_ - expected);
-  must_save_ = !same_boot || jumped || passed >= kInterval || time_.is_ahead();
+  const Comparison found = compare(*saved);
+  use(found.moment);
+  if (found.jumped) extend_locks(connection, found.expected, now_ - found.expected);
+  must_save_ = !found.same_boot || found.jumped || found.passed >= kInterval || time_.is_ahead();
   return now_;
 }
 
-Timestamp SavedTime::read_time() {
-  const StoreTime::Moment moment = time_.moment();
+ReadTime SavedTime::peek(Connection& connection) const {
+  const std::optional<Row> saved = load(connection);
+  if (!saved) {
+    const Timestamp now = time_.now();
+    return {.now = now, .of_locks = now};
+  }
+  const Comparison found = compare(*saved);
+  return {.now = found.moment.now, .of_locks = found.jumped ? found.expected : found.moment.now};
+}
+
+Timestamp SavedTime::use(const StoreTime::Moment& moment) noexcept {
   steady_ = moment.steady;
   return now_ = moment.now;
 }

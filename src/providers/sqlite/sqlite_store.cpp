@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "providers/server_address.h"
 #include "providers/sqlite/schema.h"
 
 namespace perdure::sqlite {
@@ -75,6 +76,7 @@ SqliteStore::SqliteStore(const std::string& path, const SqliteOptions& options)
     : in_memory_(path == kInMemory),
       time_(std::make_shared<StoreTime>(options.clock ? options.clock : std::make_shared<SystemClock>(),
                                         options.logger.with_target(log_target::kSqlite))) {
+  saved_time_ = std::make_unique<SavedTime>(*time_, [this](Connection& writing) { return live_processes(writing); });
   if (!in_memory_) refuse_strange_file(path);
   if (options.read_only) {
     open_for_reading(path, options);
@@ -87,7 +89,6 @@ SqliteStore::SqliteStore(const std::string& path, const SqliteOptions& options)
     process_locks_ = std::make_unique<ProcessLocks>(file_->path());
   }
   make_readers(options, false);
-  saved_time_ = std::make_unique<SavedTime>(*time_, [this](Connection& writing) { return live_processes(writing); });
   writer_ = std::make_unique<Writer>(
       std::move(connection),
       Store::Options{.orphan_retention = options.orphan_retention,
@@ -101,6 +102,7 @@ SqliteStore::SqliteStore(const std::string& path, const SqliteOptions& options)
                       .committed = [this](const Changes& changes) { wake_ups_->changed(changes); },
                       .failed = [this] { wake_ups_->changed_all(); }});
   enter();
+  if (file_) file_->remember_log();
 }
 
 void SqliteStore::make_readers(const SqliteOptions& options, bool alone) {
@@ -129,12 +131,14 @@ void SqliteStore::open_for_reading(const std::string& path, const SqliteOptions&
     std::unique_ptr<Connection> reader = open_reader(path, options, alone);
     check_readable(*reader, path, migrations());
     file_.emplace(*reader);
+    static_cast<void>(saved_time_->peek(*reader));  // now() continues from it
     return reader;
   };
   bool alone = false;
   try {
     refuse_foreign_file(path, options.busy_timeout, options.vfs, migrations());
     file_holder_ = open(false);
+    file_->remember_log();
   } catch (const SqliteError& error) {
     if (!lacks_shared_memory(as_provider_error(error))) throw;
     alone = true;
@@ -243,6 +247,11 @@ namespace perdure {
 std::shared_ptr<Provider> SqliteProvider::open(const std::string& path, const SqliteOptions& options) {
   if (path.empty())
     throw ProviderFailure({ProviderErrorKind::kInvalidArgument, "the path of the store must not be empty"});
+  if (names_a_server(path)) {
+    throw ProviderFailure({ProviderErrorKind::kInvalidArgument,
+                           "the path of the store names a server or contains a password, so this error does not repeat "
+                           "it; name a file, or use PostgresProvider::connect for a server"});
+  }
   try {
     // A path is a path, also where SQLite would read a URI with options of its own.
     const std::string plain = path.starts_with("file:") ? "./" + path : path;

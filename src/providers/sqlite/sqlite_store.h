@@ -51,8 +51,9 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
     return change<OrchestrationBatch>(kMayBeForgotten, [&](Store& store) { return store.fetch_instances(fetch); });
   }
   ProviderResult<StoredHistory> read_history(const LockToken& token, EventId after) override {
-    return read<StoredHistory>(
-        [&](Connection& connection) { return read_locked_history(connection, token, after, time_->now()); });
+    return read<StoredHistory>([&](Connection& connection, const ReadTime& time) {
+      return read_locked_history(connection, token, after, time.of_locks);
+    });
   }
   std::vector<ProviderResult<CommitAnswer>> ack_orchestration_items(std::span<const TurnCommit> commits) override {
     return batch<CommitAnswer>(commits, kDurable,
@@ -138,12 +139,15 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   void wake_waiters() noexcept override {
     if (home_.is_this()) wake_ups_->interrupt();
   }
-  // Not for what reads in a transaction: that uses time_.
+  // The runtime asks with its locks held, so another call reports a jump: a log sink may block.
   [[nodiscard]] Timestamp now() override {
-    const JumpReport report(*time_);
+    check_process();
     return time_->now();
   }
-  [[nodiscard]] Milliseconds steady() override { return time_->steady(); }
+  [[nodiscard]] Milliseconds steady() override {
+    check_process();
+    return time_->steady();
+  }
 
   ProviderResult<void> register_node(const NodeInfo& node) override {
     if (node.id.empty()) return node_without_id();
@@ -183,20 +187,23 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
     return read<SystemMetrics>([](Connection& connection) { return sqlite::system_metrics(connection); });
   }
   ProviderResult<QueueDepths> queue_depths() override {
-    return read<QueueDepths>([this](Connection& connection) { return sqlite::queue_depths(connection, time_->now()); });
+    return read<QueueDepths>(
+        [](Connection& connection, const ReadTime& time) { return sqlite::queue_depths(connection, time); });
   }
   ProviderResult<std::vector<NodeInfo>> list_nodes() override {
     return read<std::vector<NodeInfo>>([](Connection& connection) { return sqlite::list_nodes(connection); });
   }
   ProviderResult<ActivityPage> list_activities(const ActivityQuery& query) override {
     return read<ActivityPage>(
-        [&](Connection& connection) { return sqlite::list_activities(connection, query, time_->now()); });
+        [&](Connection& connection, const ReadTime& time) { return sqlite::list_activities(connection, query, time); });
   }
   ProviderResult<StartPage> list_queued_starts(const StartQuery& query) override {
     return read<StartPage>([&](Connection& connection) { return sqlite::list_queued_starts(connection, query); });
   }
   ProviderResult<InstanceQueue> instance_queue(const std::string& instance) override {
-    return read<InstanceQueue>([&](Connection& connection) { return sqlite::instance_queue(connection, instance); });
+    return read<InstanceQueue>([&](Connection& connection, const ReadTime& time) {
+      return sqlite::instance_queue(connection, instance, time.now);
+    });
   }
   ProviderResult<std::vector<KeyValue>> read_key_value_snapshot(const std::string& instance) override {
     return read<std::vector<KeyValue>>(
@@ -242,9 +249,14 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   // One answer; `step` answers T or ProviderResult<T>, or nothing.
   template <class T, class Step>
   ProviderResult<T> change(bool durable, const Step& step);
+  // `look` gets a connection, and the time if it takes one.
   template <class T, class Look>
   ProviderResult<T> read(const Look& look);
 
+  // Throws ProviderFailure in a child of fork(), where a thread that is not there may have a mutex.
+  void check_process() const {
+    if (!home_.is_this()) throw ProviderFailure(used_by_child(home_));
+  }
   // Takes a number in a transaction of its own.
   void enter();
   // Takes a number unless there is one, and releases the locks of processes that are gone.
@@ -315,12 +327,27 @@ ProviderResult<T> SqliteStore::change(bool durable, const Step& step) {
 template <class T, class Look>
 ProviderResult<T> SqliteStore::read(const Look& look) {
   if (!home_.is_this()) return used_by_child(home_);
-  if (!readers_) return change<T>(kMayBeForgotten, [&](Store& store) { return look(store.connection()); });
+  constexpr bool kNeedsTime = std::is_invocable_v<const Look&, Connection&, const ReadTime&>;
+  if (!readers_) {
+    return change<T>(kMayBeForgotten, [&](Store& store) {
+      if constexpr (kNeedsTime) {
+        return look(store.connection(), ReadTime{.now = store.now(), .of_locks = store.now()});
+      } else {
+        return look(store.connection());
+      }
+    });
+  }
   if (const std::optional<ProviderError> failed = failure()) return *failed;
   const JumpReport report(*time_);
   try {
     std::optional<ProviderResult<T>> outcome;
-    readers_->run([&](Connection& connection) { outcome = look(connection); });
+    readers_->run([&](Connection& connection) {
+      if constexpr (kNeedsTime) {
+        outcome = look(connection, saved_time_->peek(connection));
+      } else {
+        outcome = look(connection);
+      }
+    });
     return *std::move(outcome);
   } catch (const SqliteError& error) {
     if (leaves_doubt(error)) fail_for_good(as_provider_error(error));

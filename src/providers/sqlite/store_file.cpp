@@ -4,26 +4,43 @@
 
 namespace perdure::sqlite {
 
-StoreFile::StoreFile(const Connection& connection) : path_(connection.file_name()), identity_(identity_of_path()) {
+StoreFile::StoreFile(const Connection& connection) : path_(connection.file_name()), identity_(identity_of(path_)) {
   if (!connection.has_moved()) return;
   throw ProviderFailure(
       {ProviderErrorKind::kUnavailable, path_ + ": the file was replaced while it was opened; retry"});
 }
 
-std::optional<StoreFile::Identity> StoreFile::identity_of_path() const {
+std::optional<StoreFile::Identity> StoreFile::identity_of(const std::string& path) {
   struct stat found = {};
-  if (::stat(path_.c_str(), &found) != 0) return std::nullopt;
+  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
   return Identity{.device = found.st_dev, .inode = found.st_ino};
 }
 
+void StoreFile::remember_log() {
+  for (const char* const suffix : {"-wal", "-shm"}) {
+    const std::string path = path_ + suffix;
+    if (const std::optional<Identity> found = identity_of(path)) log_.push_back({path, *found});
+  }
+}
+
 std::optional<ProviderError> StoreFile::problem() const {
-  if (!identity_ || identity_of_path() == identity_) return std::nullopt;
-  return moved();
+  if (!identity_) return std::nullopt;
+  if (identity_of(path_) != identity_) return moved();
+  for (const LogFile& file : log_) {
+    if (identity_of(file.path) == file.identity) continue;
+    return ProviderError(ProviderErrorKind::kStoreFailed,
+                         file.path +
+                             ": the file was deleted, moved or replaced while the store was open, and commits may be "
+                             "lost; end all processes that have the store open, then reopen it, and restore a backup "
+                             "if commits are missing");
+  }
+  return std::nullopt;
 }
 
 void StoreFile::check(const Connection& connection) const {
   if (!identity_) return;
-  if (connection.has_moved() || identity_of_path() != identity_) throw ProviderFailure(moved());
+  if (connection.has_moved()) throw ProviderFailure(moved());
+  if (const std::optional<ProviderError> found = problem()) throw ProviderFailure(*found);
 }
 
 ProviderError StoreFile::moved() const {

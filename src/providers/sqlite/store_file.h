@@ -1,17 +1,18 @@
-// StoreFile: the file that a store was opened on. Names can lead elsewhere later: a link is re-pointed, a file is
-// deleted, moved or replaced.
+// StoreFile: the file that a store was opened on, and those of its log. Names can lead elsewhere later: a link is
+// re-pointed, a file is deleted, moved or replaced.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <perdure/provider_error.h>
 #include "providers/sqlite/connection.h"
 
 namespace perdure::sqlite {
 
-// Immutable, so any thread may use it.
+// Any thread may use it, once it is complete.
 class StoreFile {
  public:
   // The file of `connection`, which stays open for as long as this object lives: its inode is not used again until
@@ -20,7 +21,11 @@ class StoreFile {
 
   // Absolute and without links, so it does not depend on the working directory.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  // Returns the error with which every call fails once the path no longer leads to the file. One stat().
+  // Completes it after the first transaction: from now on the log (-wal) and its shared memory (-shm) are checked too.
+  // SQLite keeps both while a connection that has read is open. Without them other processes see neither the commits
+  // nor the locks of this one.
+  void remember_log();
+  // Returns the error with which every call fails once a path no longer leads to its file. One stat() for each file.
   [[nodiscard]] std::optional<ProviderError> problem() const;
   // Throws ProviderFailure with kStoreFailed unless `connection` has opened this file.
   void check(const Connection& connection) const;
@@ -31,11 +36,16 @@ class StoreFile {
     std::uint64_t inode = 0;
     bool operator==(const Identity&) const = default;
   };
-  [[nodiscard]] std::optional<Identity> identity_of_path() const;
+  struct LogFile {
+    std::string path;
+    Identity identity;
+  };
+  [[nodiscard]] static std::optional<Identity> identity_of(const std::string& path);
   [[nodiscard]] ProviderError moved() const;
 
   std::string path_;
   std::optional<Identity> identity_;  // absent: a file system layer of the user keeps it elsewhere
+  std::vector<LogFile> log_;
 };
 
 }  // namespace perdure::sqlite

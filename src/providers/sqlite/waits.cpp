@@ -18,9 +18,9 @@ ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp 
   const bool found = wake_ups_->wait(
       topics, deadline,
       [&] {
-        ProviderResult<WakeUps::Look> answer = read<WakeUps::Look>([&](Connection& connection) {
+        ProviderResult<WakeUps::Look> answer = read<WakeUps::Look>([&](Connection& connection, const ReadTime& time) {
           WakeUps::Look look;
-          const Timestamp current = time_->now();
+          const Timestamp current = time.now;
           const auto consider = [&look](bool is_ready, std::optional<Timestamp> next) {
             look.satisfied = look.satisfied || is_ready;
             if (next) look.again_at = std::min(look.again_at.value_or(*next), *next);
