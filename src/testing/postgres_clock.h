@@ -43,9 +43,9 @@ class ServerSteadyClock final : public Clock {
   constexpr const char* kScript = R"(
   CREATE TABLE <schema>.test_clock(ms bigint NOT NULL);
   INSERT INTO <schema>.test_clock VALUES (0);
-  CREATE OR REPLACE FUNCTION <schema>.now_ms() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+  CREATE OR REPLACE FUNCTION <schema>.server_ms() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
   BEGIN
-    RETURN (SELECT greatest(c.ms, pg_sequence_last_value('<schema>.store_time')) FROM <schema>.test_clock c);
+    RETURN (SELECT c.ms FROM <schema>.test_clock c);
   END $$;
   CREATE FUNCTION <schema>.test_advance(duration bigint) RETURNS void LANGUAGE sql AS $$
     UPDATE <schema>.test_clock SET ms = ms + duration;

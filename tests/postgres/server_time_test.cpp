@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -44,6 +46,7 @@ TEST(ServerTimes, StopProposingWhenTheServerHasCaughtUp) {
   EXPECT_EQ(time.proposal(50s), kNoon + 45s);
   EXPECT_EQ(time.report(kNoon + 45s, 50s).time, kNoon + 45s);
   EXPECT_EQ(time.proposal(110s), kNoon + 99s);
+  time.server_caught_up();
   EXPECT_EQ(time.report(kNoon + 100s, 110s).time, kNoon + 100s);
   EXPECT_EQ(time.proposal(120s), std::nullopt);
   EXPECT_EQ(time.estimate(111s), kNoon + 101s);
@@ -63,6 +66,108 @@ TEST(ServerTimes, SurviveAShortExcursion) {
   static_cast<void>(time.report(kNoon + 31s, 1s));
   EXPECT_EQ(time.report(kNoon + 2s, 2s).time, kNoon + 31s + 900ms);
   EXPECT_EQ(time.proposal(12s), kNoon + 31s + 9'900ms) << "time does not stand still for half a minute";
+}
+
+// ---- several nodes ----
+
+// A server whose clock can be set, with the times that nodes have proposed, as the schema has them.
+class Server {
+ public:
+  void pass(Milliseconds by) { steady_ += by; }
+  void step(Milliseconds by) { offset_ += by; }
+  [[nodiscard]] Timestamp clock() const { return kNoon + steady_ + offset_; }
+  [[nodiscard]] Timestamp store_time() const { return std::max(clock(), proposed_); }
+  [[nodiscard]] Milliseconds steady() const { return steady_; }
+  // Returns whether its own clock has reached the time.
+  bool reach(Timestamp time) {
+    if (clock() >= time) return true;
+    proposed_ = std::max(proposed_, time);
+    return false;
+  }
+
+ private:
+  Milliseconds steady_{0};
+  Milliseconds offset_{0};
+  Timestamp proposed_{};
+};
+
+void call(ServerTime& node, Server& server) {
+  if (const auto proposed = node.proposal(server.steady()); proposed && server.reach(*proposed)) {
+    node.server_caught_up();
+  }
+  static_cast<void>(node.report(server.store_time(), server.steady()));
+}
+
+// The longest time for which store time stood still, and by how much it advanced.
+struct Advance {
+  Milliseconds longest_stop{0};
+  Milliseconds total{0};
+};
+
+// Each node calls the server at its own interval.
+Advance run(Server& server, std::vector<std::pair<ServerTime*, Milliseconds>> nodes, Milliseconds time) {
+  Advance advance;
+  const Timestamp begin = server.store_time();
+  Timestamp last = begin;
+  Milliseconds changed_at = server.steady();
+  for (const Milliseconds end = server.steady() + time; server.steady() < end; server.pass(1ms)) {
+    for (auto& [node, interval] : nodes) {
+      if (server.steady().count() % interval.count() == 0) call(*node, server);
+    }
+    if (server.store_time() > last) changed_at = server.steady();
+    last = server.store_time();
+    advance.longest_stop = std::max(advance.longest_stop, server.steady() - changed_at);
+  }
+  advance.total = last - begin;
+  return advance;
+}
+
+TEST(ServerTimes, AdvanceWhenANodeWithALaterTimeDies) {
+  for (const Milliseconds head_start : {1ms, 10ms, 200ms, 900ms, 5'000ms}) {
+    Server server;
+    ServerTime surviving(1s);
+    ServerTime dying(1s);
+    call(surviving, server);
+    server.pass(head_start);
+    call(dying, server);
+    server.step(-10min);
+    static_cast<void>(run(server, {{&surviving, 20ms}, {&dying, 30ms}}, 5s));
+    const Advance advance = run(server, {{&surviving, 200ms}}, 60s);
+    EXPECT_LE(advance.longest_stop, 2s) << "head start " << head_start.count();
+    EXPECT_GE(advance.total, 52s) << "head start " << head_start.count();
+  }
+}
+
+TEST(ServerTimes, AdvanceAfterAProposalOfAClientThatHasGone) {
+  Server server;
+  ServerTime node(1s);
+  call(node, server);
+  server.step(30s);
+  {
+    ServerTime client(1s);
+    call(client, server);
+    server.step(-30s);
+    server.pass(100ms);
+    call(client, server);
+    call(client, server);
+  }
+  const Advance advance = run(server, {{&node, 200ms}}, 20s);
+  EXPECT_LE(advance.longest_stop, 2s);
+  EXPECT_GE(advance.total, 16s);
+}
+
+TEST(ServerTimes, FollowTheServerAfterItHasCaughtUp) {
+  Server server;
+  ServerTime first(1s);
+  ServerTime second(1s);
+  static_cast<void>(run(server, {{&first, 20ms}, {&second, 30ms}}, 1s));
+  server.step(-10s);
+  const Timestamp before = server.store_time();
+  static_cast<void>(run(server, {{&first, 20ms}, {&second, 30ms}}, 110s));
+  EXPECT_EQ(server.store_time(), server.clock());
+  EXPECT_GE(server.store_time(), before);
+  EXPECT_EQ(first.proposal(server.steady()), std::nullopt);
+  EXPECT_EQ(second.proposal(server.steady()), std::nullopt);
 }
 
 // ---- jumps ----
@@ -85,7 +190,10 @@ class SeenServer {
   std::string call(Milliseconds delay = 0ms) {
     const Timestamp clock = kNoon + steady_ - delay + offset_;
     const auto proposed = time_.proposal(steady_);
-    if (proposed && clock < *proposed && delay == 0ms) proposed_ = *proposed;
+    if (proposed && delay == 0ms) {
+      if (clock >= *proposed) time_.server_caught_up();
+      proposed_ = std::max(proposed_, *proposed);
+    }
     const Milliseconds jump = time_.report(std::max(clock, proposed_), steady_).jump;
     return jump == 0ms ? "" : std::to_string(jump.count()) + " ";
   }

@@ -15,19 +15,27 @@ constexpr int kTries = 10;
 constexpr const char* kReachTime = "SELECT reach_time($1::bigint)";
 }  // namespace
 
-Timestamp Pool::see(Timestamp told) noexcept {
-  ServerTime::Report report;
+Timestamp Pool::note(Timestamp told) {
+  const std::scoped_lock guard(time_mutex_);
+  estimate_until_ = {};
+  const ServerTime::Report report = time_.report(told, clock_->steady());
+  if (report.jump.count() != 0) jumps_.push_back(report.jump);
+  return report.time;
+}
+
+Timestamp Pool::see(Timestamp told) {
+  const Timestamp time = note(told);
+  std::vector<Milliseconds> jumps;
   {
     const std::scoped_lock guard(time_mutex_);
-    estimate_until_ = {};
-    report = time_.report(told, clock_->steady());
+    jumps.swap(jumps_);
   }
-  if (report.jump.count() != 0) {
-    log_jump(logger_, report.jump, "the server's clock was set forward; timers that are due fire now",
+  for (const Milliseconds by : jumps) {
+    log_jump(logger_, by, "the server's clock was set forward; timers that are due fire now",
              "the server's clock was set back, or the server was replaced by one whose clock is behind; store time "
              "advances at nine tenths until the clock has caught up");
   }
-  return report.time;
+  return time;
 }
 
 std::optional<Timestamp> Pool::recent_now() noexcept {
@@ -52,11 +60,17 @@ void Pool::estimate_for_a_while() noexcept {
   estimate_until_ = deadline_after(options_.answer_timeout);
 }
 
+void Pool::propose(Connection& connection, Timestamp time, Deadline deadline) {
+  if (!connection.run(kReachTime, Parameters(time), deadline).boolean(0, 0)) return;
+  const std::scoped_lock guard(time_mutex_);
+  time_.server_caught_up();
+}
+
 std::unique_ptr<Connection> Pool::take(Deadline deadline) {
   std::unique_ptr<Connection> connection;
   {
     std::unique_lock lock(mutex_);
-    if (!free_.wait_until(lock, deadline, [this] { return in_use_ < size_; })) {
+    if (!free_->wait_until(lock, deadline, [this] { return in_use_ < size_; })) {
       throw PostgresError("53300", "all " + std::to_string(size_) + " connections of this process are in use");
     }
     idle_.reserve(idle_.size() + in_use_ + 1);  // so that its return needs no memory
@@ -90,7 +104,7 @@ void Pool::give_back(std::unique_ptr<Connection> connection) {
     --in_use_;
     idle_.push_back(std::move(connection));
   }
-  free_.notify_one();
+  free_->notify_one();
 }
 
 void Pool::give_up() {
@@ -99,7 +113,7 @@ void Pool::give_up() {
     --in_use_;
     idle_.clear();
   }
-  free_.notify_one();
+  free_->notify_one();
 }
 
 std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat, Deadline deadline) {
@@ -109,7 +123,7 @@ std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat, Deadline
     try {
       ++round_trips_;
       // In a transaction of its own: other connections that report a time wait for its end.
-      if (const auto time = proposed_time()) connection->run(kReachTime, Parameters(*time), deadline);
+      if (const auto time = proposed_time()) propose(*connection, *time, deadline);
       std::vector<Rows> answers = connection->run(calls, deadline);
       give_back(std::move(connection));
       return answers;

@@ -61,9 +61,11 @@ class Pool {
   void when_an_answer_is_lost(std::function<void()> call) { answer_lost_ = std::move(call); }
 
   // Takes note of a time that the server has told, and answers it, or the latest one: no caller sees time run
-  // backwards, though servers change and their clocks are set. Logs each jump that it notices, so it must not be called
-  // under a lock.
-  Timestamp see(Timestamp told) noexcept;
+  // backwards, though servers change and their clocks are set. Logs the jumps that were noticed since the last call, so
+  // it must not be called under a lock.
+  Timestamp see(Timestamp told);
+  // The same for a caller that may have locks: the next see() logs the jump.
+  Timestamp note(Timestamp told);
   // What the server's clock shows now, by the last time that it has told. Nothing if that is longer ago than we
   // tolerate.
   [[nodiscard]] std::optional<Timestamp> recent_now() noexcept;
@@ -73,8 +75,12 @@ class Pool {
   // answer_timeout: they may hold locks, and a silent server must not cost each of them its patience.
   void estimate_for_a_while() noexcept;
 
-  // After fork(): leaves the connections to the process that made them. Their destructors would end its sessions.
-  void leave_connections() noexcept { static_cast<void>(new std::vector(std::move(idle_))); }
+  // After fork(): leaves the connections to the process that made them. Their destructors would end its sessions. The
+  // destructor of the condition would wait for threads that are not in this process.
+  void leave_connections() noexcept {
+    static_cast<void>(new std::vector(std::move(idle_)));
+    static_cast<void>(free_.release());
+  }
 
   [[nodiscard]] const HomeProcess& home() const noexcept { return home_; }
   // By the clock that measures waits.
@@ -87,6 +93,7 @@ class Pool {
  private:
   [[nodiscard]] std::unique_ptr<Connection> take(Deadline deadline);
   [[nodiscard]] std::optional<Timestamp> proposed_time() noexcept;
+  void propose(Connection& connection, Timestamp time, Deadline deadline);
   void give_back(std::unique_ptr<Connection> connection);
   // One whose connection was lost: its place is free, and so are those of the others that nobody uses.
   void give_up();
@@ -101,10 +108,11 @@ class Pool {
   std::mutex time_mutex_;
   ServerTime time_;
   Milliseconds tolerance_;
-  Deadline estimate_until_{};  // the server does not tell
+  Deadline estimate_until_{};        // the server does not tell
+  std::vector<Milliseconds> jumps_;  // not logged yet
 
   std::mutex mutex_;
-  std::condition_variable free_;
+  std::unique_ptr<std::condition_variable> free_ = std::make_unique<std::condition_variable>();
   std::vector<std::unique_ptr<Connection>> idle_;
   std::size_t in_use_ = 0;
 };

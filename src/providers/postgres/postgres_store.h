@@ -21,6 +21,7 @@
 #include "providers/postgres/pool.h"
 #include "providers/postgres/tokens.h"
 #include "providers/postgres/waker.h"
+#include "providers/store_errors.h"
 
 namespace perdure::postgres {
 
@@ -72,7 +73,10 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   ProviderResult<std::vector<KeyValue>> read_key_values(const std::string& instance) override;
   ProviderResult<std::optional<InstanceStats>> read_stats(const std::string& instance) override;
   [[nodiscard]] Timestamp now() override;
-  [[nodiscard]] Milliseconds steady() override { return pool_.steady(); }
+  [[nodiscard]] Milliseconds steady() override {
+    check_process();
+    return pool_.steady();
+  }
 
   // ---- waits.cpp ----
   ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override;
@@ -119,11 +123,16 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   [[nodiscard]] std::uint64_t round_trips() const noexcept { return pool_.round_trips(); }
 
  private:
+  // Throws ProviderFailure in a child of fork(), where a thread that is not there may have a mutex.
+  void check_process() const {
+    if (!pool_.home().is_this()) throw ProviderFailure(used_by_child(pool_.home()));
+  }
   [[nodiscard]] Milliseconds end_of_wait(Timestamp deadline);
   // `look` answers ProviderResult<T>; what the server objects to becomes its error.
   template <class T, class Look>
   ProviderResult<T> guarded(const Look& look) {
     try {
+      check_process();
       return look();
     } catch (const PostgresError& error) {
       return as_provider_error(error);
@@ -137,6 +146,7 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   template <class T, class Element, class Together>
   std::vector<ProviderResult<T>> batch(std::span<const Element> elements, bool one_by_one, const Together& together) {
     try {
+      check_process();
       if (elements.empty()) return {};
       if (elements.size() == 1 || !one_by_one) return together(elements);
     } catch (const PostgresError& error) {

@@ -113,14 +113,16 @@ ProviderResult<std::optional<InstanceStats>> PostgresStore::read_stats(const std
 }
 
 // Nobody who asks for the time can do anything about a server that is away.
-// The runtime asks with its locks held.
+//
+// The runtime asks with its locks held, so a jump is only noted: a log sink may block. A server that does not respond
+// costs it kLongest once in `answer_timeout`, because the time is estimated after that.
 Timestamp PostgresStore::now() {
   constexpr Milliseconds kLongest{1'000};
-  if (!pool_.home().is_this()) throw ProviderFailure(used_by_child(pool_.home()));
+  check_process();
   if (const std::optional<Timestamp> recent = pool_.recent_now()) return *recent;
   try {
     const Deadline deadline = deadline_after(std::min(options_.answer_timeout, kLongest));
-    return pool_.see(pool_.run(sql::kNow, Parameters(), Repeat::kIfLost, deadline).time(0, 0));
+    return pool_.note(pool_.run(sql::kNow, Parameters(), Repeat::kIfLost, deadline).time(0, 0));
   } catch (const PostgresError&) {
     pool_.estimate_for_a_while();
     return pool_.estimated_now();

@@ -26,8 +26,7 @@ ServerTime::Report ServerTime::report(Timestamp reported, Milliseconds steady) n
   if (early) {
     behind_ = true;
     latest_ = expected;  // the next call proposes it
-  } else if (behind_ ? reported > expected : reported >= heard_) {
-    behind_ = false;
+  } else if (reported > least(steady)) {
     heard_ = reported;
     heard_at_ = steady;
   }

@@ -2,12 +2,15 @@
 //
 //   state     means                                                     left when
 //   in step   the store's time runs with the server's clock             a report is earlier than it can be
-//   behind    the server's clock was set back, or the server changed:   a report is later than this node's proposals
+//   behind    the server's clock was set back, or the server changed:   the server's own clock has reached a proposal
 //             this node proposes a time before each call
 //
-// A time that the server can report is at least the last one plus nine tenths of the steady time since. While the
+// A time that the server can report is at least the latest one plus nine tenths of the steady time since. While the
 // server is behind, nodes propose that time, and the store keeps the greatest. So store time never runs backwards or
 // stands still.
+//
+// A late report alone does not end the second state: it may be the proposal of another node, which may end at any time.
+// For the same reason a report that lags never lowers the time that the next one must reach.
 #pragma once
 
 #include <optional>
@@ -35,6 +38,8 @@ class ServerTime {
   [[nodiscard]] Timestamp estimate(Milliseconds steady) noexcept;
   // Returns the time to report to the store before the next call, or std::nullopt if its own is right.
   [[nodiscard]] std::optional<Timestamp> proposal(Milliseconds steady) noexcept;
+  // The server's own clock has reached a proposal.
+  void server_caught_up() noexcept { behind_ = false; }
   // Returns the latest time that any caller has seen; std::nullopt before the first report.
   [[nodiscard]] std::optional<Timestamp> latest() const noexcept;
 
@@ -43,8 +48,8 @@ class ServerTime {
 
   Milliseconds tolerance_;
   Timestamp latest_{};        // that any caller has seen
-  Timestamp heard_{};         // from the server, the latest,
-  Milliseconds heard_at_{0};  // and when
+  Timestamp heard_{};         // the report that demands most of later ones,
+  Milliseconds heard_at_{0};  // and when it came
   Timestamp proposed_{};      // last
   ServerJumps jumps_;
   bool behind_ = false;

@@ -21,15 +21,14 @@ PostgresServerOptions server_options() {
   return options;
 }
 
-// now_ms() of the store, with a clock that can be set. Its row is not on the small volume.
+// server_ms() of the store, with a clock that can be set. Its row is not on the small volume.
 constexpr const char* kClockScript = R"(
   CREATE SCHEMA storm;
   CREATE TABLE storm.clock(ahead bigint NOT NULL) TABLESPACE pg_default;
   INSERT INTO storm.clock VALUES (0);
-  CREATE OR REPLACE FUNCTION perdure.now_ms() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+  CREATE OR REPLACE FUNCTION perdure.server_ms() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
   BEGIN
-    RETURN greatest((date_part('epoch', clock_timestamp()) * 1000)::bigint + (SELECT c.ahead FROM storm.clock c),
-                    pg_sequence_last_value('perdure.store_time'));
+    RETURN (date_part('epoch', clock_timestamp()) * 1000)::bigint + (SELECT c.ahead FROM storm.clock c);
   END $$;
 )";
 

@@ -5,20 +5,29 @@
 -- as expired too early. (A sequence, because it is faster to read than a row, and a new value takes effect at once.)
 CREATE SEQUENCE store_time;
 
--- The only source of time; a test schema replaces it. It is the time of the call, not of the transaction. A transaction
--- may begin before others commit data that it sees, and may wait for locks. So time passes within a transaction, and a
--- statement that needs one time reads it once. (STABLE, because comparisons with it must use an index.)
+-- This server's clock; a test schema replaces it. It is the time of the call, not of the transaction. (VOLATILE, so that
+-- the planner can inline it.)
+CREATE FUNCTION server_ms() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT (date_part('epoch', clock_timestamp()) * 1000)::bigint
+$$;
+
+-- The only source of time. A transaction may begin before others commit data that it sees, and may wait for locks. So
+-- time passes within a transaction, and a statement that needs one time reads it once. (STABLE, because comparisons with
+-- it must use an index.)
 CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN greatest((date_part('epoch', clock_timestamp()) * 1000)::bigint, pg_sequence_last_value('store_time'));
+  RETURN greatest(server_ms(), pg_sequence_last_value('store_time'));
 END $$;
 
--- Reports to the store a time that a node has seen. From then on no node sees an earlier time.
-CREATE FUNCTION reach_time(seen bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Reports to the store a time that a node has seen. From then on no node sees an earlier time. Returns whether this
+-- server's own clock has reached it, so that no node needs to report times.
+CREATE FUNCTION reach_time(seen bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-  IF now_ms() >= seen THEN RETURN; END IF;
+  IF server_ms() >= seen THEN RETURN true; END IF;
+  IF now_ms() >= seen THEN RETURN false; END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended('perdure store time', 0));  -- or the earlier of two times may win
   IF now_ms() < seen THEN PERFORM setval('store_time', seen); END IF;
+  RETURN false;
 END $$;
 
 -- A lease of "for ever" must not wrap into the past.
@@ -107,6 +116,7 @@ CREATE TABLE activities(
   session text COLLATE "C",
   ready_at bigint NOT NULL,             -- when it becomes visible; locked: when the lock ends
   token bigint,
+  taken_over bigint,                    -- token of the last lock that a fetch took over and whose fetch still counts
   attempts bigint NOT NULL DEFAULT 0,
   scheduled_at bigint NOT NULL,
   expires_at bigint,                    -- schedule-to-start; NULL once it was handed out to be run
