@@ -297,10 +297,8 @@ std::vector<ProviderResult<void>> PostgresStore::enqueue_messages(std::span<cons
 }
 
 ProviderResult<StartOutcome> PostgresStore::enqueue_start(const MessageRecord& start, StartPolicy policy) {
-  if (start.kind != MessageKind::kStartOrchestration || start.instance.empty()) {
-    return not_a_start();
-  }
   return guarded<StartOutcome>([&]() -> ProviderResult<StartOutcome> {
+    if (start.kind != MessageKind::kStartOrchestration || start.instance.empty()) return not_a_start();
     MessageLists lists;
     lists.add(start);
     const StoredLink link = stored_link(start.parent);
