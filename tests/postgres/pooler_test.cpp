@@ -11,6 +11,8 @@
 
 #include <perdure/postgres_provider.h>
 #include "postgres/orders.h"
+#include "providers/postgres/connection.h"
+#include "support/eventually.h"
 #include "support/postgres_bouncer.h"
 #include "support/postgres_server.h"
 #include "support/postgres_session.h"
@@ -95,6 +97,48 @@ TEST(PostgresPooler, IsRefusedInTransactionModeWhileOthersUseIt) {
   for (int i = 0; i < 300; ++i) expect_refusal(pooler);
   done = true;
   for (std::thread& other : others) other.join();
+  EXPECT_THAT(leftovers(pooler), IsEmpty());
+}
+
+// Every connection of a store is checked, not only its first one.
+TEST(PostgresPooler, AConnectionInTransactionModeIsRefusedBeforeItSetsAnything) {
+  const PostgresServer server;
+  const PgBouncer pooler(server, "transaction");
+  for (int i = 0; i < 20; ++i) {
+    try {
+      const postgres::Connection connection({.url = pooler.url(),
+                                             .schema = "perdure",
+                                             .connect_timeout = Milliseconds(60'000),
+                                             .answer_timeout = Milliseconds(60'000)});
+      FAIL() << "it was not refused";
+    } catch (const postgres::PostgresError& error) {
+      EXPECT_EQ(error.state(), postgres::kSharedSession) << error.what();
+    }
+  }
+  EXPECT_THAT(leftovers(pooler), IsEmpty());
+}
+
+TEST(PostgresPooler, AStoreIsRefusedAfterAChangeToTransactionModeAndResumesAfterTheNext) {
+  const PostgresServer server;
+  PgBouncer pooler(server, "session");
+  PostgresOptions options;
+  options.poll_interval_without_wake_ups = Milliseconds(1);  // the connection that listens is made anew all the time
+  auto store = PostgresProvider::connect(pooler.url(), options);
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  pooler.restart("transaction");
+  std::optional<ProviderError> last;
+  for (int i = 0; i < 20; ++i) {
+    const auto status = store->read_status("a");
+    ASSERT_FALSE(status.has_value());
+    last = status.error();
+  }
+  EXPECT_EQ(last->kind(), ProviderErrorKind::kUnsupported) << last->message();
+  EXPECT_THAT(last->message(), HasSubstr("session mode"));
+  pooler.restart("session");
+  EXPECT_TRUE(eventually([&] { return store->read_status("a").has_value(); }));
+  pooler.restart("transaction");
+  EXPECT_FALSE(store->read_status("a").has_value());
+  store.reset();  // its threads look at sessions, too
   EXPECT_THAT(leftovers(pooler), IsEmpty());
 }
 

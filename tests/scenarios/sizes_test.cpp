@@ -26,14 +26,15 @@ struct SizeTrial {
   RuntimeOptions options{};
 };
 
-// The real limits once, since a hundred MiB pass through the store several times; elsewhere limits that are a
-// sixteenth.
+// The real limits once for each kind of store, since a hundred MiB pass through the store several times; elsewhere
+// limits that are a sixteenth.
 std::vector<SizeTrial> size_trials() {
   RuntimeOptions lowered;
   lowered.limits.max_carry_forward_bytes = 8 * kMiB;
   return {
       {.world = {.store = StoreKind::kSqlite, .seed = 10}, .message_bytes = 16 * kMiB},
       {.world = {.store = StoreKind::kSqlite, .cache = false, .seed = 11}, .message_bytes = kMiB, .options = lowered},
+      {.world = {.store = StoreKind::kPostgres, .seed = 10}, .message_bytes = 16 * kMiB},
       {.world = {.store = StoreKind::kPostgres, .seed = 12}, .message_bytes = kMiB, .options = lowered},
       {.world = {.store = StoreKind::kPostgres, .cache = false, .seed = 13},
        .message_bytes = kMiB,

@@ -40,11 +40,24 @@ bool accepts_connections(int port) {
 PgBouncer::PgBouncer(const PostgresServer& server, const std::string& pool_mode)
     : PgBouncer(server.port(), pool_mode) {}
 
-PgBouncer::PgBouncer(int server_port, const std::string& pool_mode) : port_(free_port()) {
+PgBouncer::PgBouncer(int server_port, const std::string& pool_mode) : server_port_(server_port), port_(free_port()) {
   if (!std::filesystem::exists(kProgram)) throw std::runtime_error("there is no pgbouncer: make setup installs it");
   give_to_postgres_user(folder_.path());
+  configure(pool_mode);
+  start();
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (PQping(url().c_str()) != PQPING_OK) {
+    if (process_->ended_within(kPause) || std::chrono::steady_clock::now() > deadline) {
+      std::ifstream file(folder_.file("log"));
+      throw std::runtime_error("pgbouncer does not answer. Its log:\n" +
+                               std::string(std::istreambuf_iterator<char>(file), {}));
+    }
+  }
+}
+
+void PgBouncer::configure(const std::string& pool_mode) const {
   std::ofstream(folder_.file("pgbouncer.ini")) << "[databases]\n"
-                                               << "* = host=127.0.0.1 port=" << server_port << " user=postgres\n"
+                                               << "* = host=127.0.0.1 port=" << server_port_ << " user=postgres\n"
                                                << "[pgbouncer]\n"
                                                << "listen_addr = 127.0.0.1\n"
                                                << "listen_port = " << port_ << "\n"
@@ -55,15 +68,6 @@ PgBouncer::PgBouncer(int server_port, const std::string& pool_mode) : port_(free
                                                << "server_login_retry = 1\n"
                                                << "default_pool_size = 50\n"
                                                << "pool_mode = " << pool_mode << "\n";
-  start();
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (PQping(url().c_str()) != PQPING_OK) {
-    if (process_->ended_within(kPause) || std::chrono::steady_clock::now() > deadline) {
-      std::ifstream file(folder_.file("log"));
-      throw std::runtime_error("pgbouncer does not answer. Its log:\n" +
-                               std::string(std::istreambuf_iterator<char>(file), {}));
-    }
-  }
 }
 
 void PgBouncer::start() {
@@ -83,6 +87,11 @@ void PgBouncer::restart() {
       throw std::runtime_error("pgbouncer does not start again");
     }
   }
+}
+
+void PgBouncer::restart(const std::string& pool_mode) {
+  configure(pool_mode);
+  restart();
 }
 
 void PgBouncer::stand_still() const {

@@ -28,15 +28,19 @@ class PgBouncer {
 
   // Cuts all its connections, and returns when it accepts new ones on the same port.
   void restart();
+  // The same in another mode.
+  void restart(const std::string& pool_mode);
   // SIGSTOP and SIGCONT: while it stands still, it is silent for clients and for the server.
   void stand_still() const;
   void go_on() const;
 
  private:
+  void configure(const std::string& pool_mode) const;
   void start();
 
   TemporaryFolder folder_;
-  int port_ = 0;
+  int server_port_;
+  int port_;
   std::unique_ptr<PostgresProcess> process_;
 };
 

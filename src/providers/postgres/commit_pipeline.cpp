@@ -22,6 +22,24 @@ bool same_claim(const WorkFetch& one, const WorkFetch& other) {
   return copy == other;
 }
 
+std::size_t bytes_of(const std::vector<MessageRecord>& messages) {
+  std::size_t bytes = 0;
+  for (const MessageRecord& message : messages) bytes += message.body.size();
+  return bytes;
+}
+
+// Of what the server gets for the turn, apart from names and numbers.
+std::size_t bytes_of(const TurnCommit& commit) {
+  std::size_t bytes = bytes_of(commit.activities) + bytes_of(commit.messages);
+  for (const EventRecord& event : commit.events) bytes += event.body.size();
+  for (const KeyValueMutation& mutation : commit.key_values) {
+    if (const auto* set = std::get_if<SetKeyValue>(&mutation)) bytes += set->value.size();
+  }
+  if (commit.status && commit.status->output) bytes += commit.status->output->size();
+  if (commit.custom_status && commit.custom_status->value) bytes += commit.custom_status->value->size();
+  return bytes;
+}
+
 // Whether a worker would see a new activity at once.
 bool is_visible(const MessageRecord& activity) {
   return !activity.visible_at;
@@ -67,6 +85,7 @@ bool CommitPipeline::claims(const TurnCommit& commit) const {
 
 bool CommitPipeline::fits(const TurnCommit& commit, const InstanceLock& lock) const {
   if (turns_.empty()) return true;
+  if (bytes_ + bytes_of(commit) > kMaxBatchBytes) return false;
   if (instances_.contains(lock.instance) || must_be_alone(commit) || must_be_alone(*turns_.front())) return false;
   // An earlier turn sends it a message only if it exists, and this turn may consume the start that makes it exist.
   if (messages_.checks(lock.instance)) return false;
@@ -79,6 +98,7 @@ bool CommitPipeline::fits(const TurnCommit& commit, const InstanceLock& lock) co
 void CommitPipeline::add(const TurnCommit& commit, const InstanceLock& lock) {
   const std::int64_t key = lock.key;
   turns_.push_back(&commit);
+  bytes_ += bytes_of(commit);
   row_keys_.push_back(key);
   instances_.insert(lock.instance);
   const StartedMetadata* const started = commit.started ? &*commit.started : nullptr;

@@ -67,6 +67,7 @@ class CommitPipeline {
   Milliseconds retention_;
   bool is_simple_;  // every turn goes on with an execution, and withdraws nothing
   std::vector<const TurnCommit*> turns_;
+  std::size_t bytes_ = 0;  // of them together
   std::vector<std::int64_t> row_keys_;
   std::set<std::string> instances_;
 

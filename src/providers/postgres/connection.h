@@ -30,6 +30,8 @@ inline constexpr std::string_view kQueuedAlready = "PD003";
 inline constexpr std::string_view kDuplicate = "23505";
 // Not of the server: this process could not open a socket, a file or a pipe.
 inline constexpr std::string_view kOutOfDescriptors = "PD004";
+// Not of the server: a pooler gives the session of the connection to others.
+inline constexpr std::string_view kSharedSession = "PD005";
 
 class PostgresError final : public std::runtime_error {
  public:
@@ -70,12 +72,13 @@ using Deadline = std::chrono::steady_clock::time_point;
 class Connection {
  public:
   // Connects and sets the session up, within connect_timeout and answer_timeout. Nothing is sent to the schema, which
-  // may not exist yet. Throws PostgresError.
+  // may not exist yet. Throws PostgresError, also for a session that a pooler shares between clients: nothing is set in
+  // it then.
   explicit Connection(const ConnectionOptions& options);
   Connection(const ConnectionOptions& options, Deadline deadline);
   // Connects and sets nothing: the session may be one that a pooler shares between clients.
   struct Untouched {};
-  Connection(const ConnectionOptions& options, Untouched untouched);
+  Connection(const ConnectionOptions& options, Untouched untouched, Deadline deadline);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();

@@ -24,6 +24,8 @@ constexpr std::array kMeanings = {
         kOutOfDescriptors, ProviderErrorKind::kUnavailable,
         "this process is out of file descriptors; raise its limit (ulimit -n) or that of the machine (fs.file-max), "
         "or lower PostgresOptions::connections"},
+    Meaning{kSharedSession, ProviderErrorKind::kUnsupported,
+            "use the session mode of the pooler, or connect to the server directly"},
     Meaning{"53100", ProviderErrorKind::kDiskFull, "nothing was written; free disk space on the server, and try again"},
     Meaning{"53300", ProviderErrorKind::kUnavailable,
             "raise max_connections, lower PostgresOptions::connections, or use a connection pooler"},

@@ -15,6 +15,10 @@
 
 namespace perdure::postgres {
 
+// Of the bodies in one batch; what has more goes alone. The server refuses a list of a gigabyte, and the refusal would
+// be a failure of the store for everything in the batch.
+inline constexpr std::size_t kMaxBatchBytes = std::size_t{256} << 20;
+
 // The server's numbers of types, which never change.
 enum class Type : std::uint32_t { kBoolean = 16, kBytes = 17, kBigint = 20, kSmallint = 21, kText = 25 };
 

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "providers/postgres/pooler.h"
 #include "providers/postgres/schema.h"
 #include "providers/store_errors.h"
 
@@ -30,42 +31,6 @@ PostgresOptions checked(PostgresOptions options) {
   return options;
 }
 
-// A pooler in transaction mode gives a session to each transaction. The session of this connection is then another one,
-// or the same as that of another connection. Nothing that is sent here outlives its transaction.
-//
-// A single look can miss it, because other clients take sessions between two statements. Each look therefore ends the two
-// transactions in the reverse order of the look before: a pooler that reuses its sessions in a fixed order, first or last
-// in, would otherwise return each connection to its own session in every look. A pooler gives its clients process numbers
-// of its own, so a server that is connected directly needs two looks only. Fifty looks cost a pooler in session mode a
-// few milliseconds, once.
-bool shares_its_session(Connection& connection, const ConnectionOptions& options) {
-  constexpr const char* kSession = "SELECT pg_backend_pid()";
-  constexpr const char* kSessionOfTransaction = "BEGIN; SELECT pg_backend_pid()";
-  constexpr int kLooksAtServer = 2;
-  constexpr int kLooksAtPooler = 50;
-  Connection other(options, Connection::Untouched());
-  const std::string own = connection.execute(kSession);
-  if (other.execute(kSession) == own) return true;
-  const bool is_pooler = own != std::to_string(connection.server_process());
-  const int looks = is_pooler ? kLooksAtPooler : kLooksAtServer;
-  Connection* first_to_end = &connection;
-  Connection* last_to_end = &other;
-  for (int look = 0; look < looks; ++look) {
-    if (other.execute(kSessionOfTransaction) == own || connection.execute(kSessionOfTransaction) != own) return true;
-    first_to_end->execute("ROLLBACK");
-    last_to_end->execute("ROLLBACK");
-    std::swap(first_to_end, last_to_end);
-  }
-  return false;
-}
-
-void refuse_shared_sessions(Connection& connection, const ConnectionOptions& options) {
-  if (!shares_its_session(connection, options)) return;
-  throw ProviderFailure({ProviderErrorKind::kUnsupported,
-                         "the pooler shares sessions between connections, but prepared statements and LISTEN need one "
-                         "session; use the session mode of the pooler, or connect to the server directly"});
-}
-
 // Ids, names, tags and sessions are UTF-8 text. Other encodings cannot represent all of it, and SQL_ASCII checks none.
 void refuse_other_encodings(Connection& connection) {
   const std::string encoding = connection.execute("SHOW server_encoding");
@@ -88,14 +53,16 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
             options.connections, options.time_tolerance,
             options.clock ? options.clock : std::make_shared<SystemClock>(), options_.logger) {
   {
-    Connection connection(pool_.options(), Connection::Untouched());
+    Connection connection(pool_.options(), Connection::Untouched(),
+                          deadline_after(options_.connect_timeout + options_.answer_timeout));
     if (connection.server_version() < kOldestServer) {
       throw ProviderFailure({ProviderErrorKind::kIncompatibleStore,
                              "the server has version " + std::to_string(connection.server_version() / 10'000) +
                                  "; use PostgreSQL 13 or later"});
     }
     refuse_other_encodings(connection);
-    refuse_shared_sessions(connection, pool_.options());
+    refuse_shared_session(connection, pool_.options(),
+                          deadline_after(options_.connect_timeout + options_.answer_timeout));
     connection.set_up(options_.schema, deadline_after(options_.answer_timeout));
     migrate(connection, options_.schema, migrations());
   }
