@@ -26,7 +26,8 @@ class ActivityOptions {
   ActivityOptions& retry(RetryPolicy policy);
   // From the start of an attempt to its end; an expiry counts as a failed attempt.
   ActivityOptions& timeout(Milliseconds start_to_close);
-  // How long an attempt may wait for a worker.
+  // How long an attempt may wait for a worker. A fetch by a node that dies counts as a start, even if the node has no
+  // code for the activity: the timeout then no longer applies, and later fetches count towards max_attempts.
   ActivityOptions& schedule_to_start_timeout(Milliseconds timeout);
   // The longest silence between two heartbeats of a running attempt.
   ActivityOptions& heartbeat_timeout(Milliseconds timeout);

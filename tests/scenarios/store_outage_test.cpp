@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <perdure/engine_metrics.h>
+#include "scenarios/open_calls.h"
 #include "scenarios/stepped_cluster.h"
 
 namespace perdure::test {
@@ -156,6 +157,29 @@ class StoreOutage : public InEveryCluster {
     expect_all_completed();
     EXPECT_LE(store->most_attempts, 2U) << "only a fetch whose lock ended may count";
   }
+  void go_through_outages_during_an_activity(Refused refused) {
+    const OpenCalls calls;
+    calls.add_to(registry, "Long");
+    registry.add_orchestration("Waits", [](Ctx ctx) -> Orchestration<std::string> {
+      co_return co_await ctx.schedule_activity<std::string>("Long");
+    });
+    RuntimeOptions options;
+    options.max_attempts = 3;
+    cluster.start_node(registry, options, store);
+    cluster.start_node(registry, options, std::make_shared<testing::ForwardingProvider>(store));
+    cluster.client().start_orchestration("waits", "Waits");
+    for (int outage = 1; outage <= 6; ++outage) {
+      pass(1min);
+      store->refused = refused;
+      pass(2min, 2s);
+      store->refused = Refused::kNothing;
+      pass(1min);
+      ASSERT_EQ(cluster.state("waits"), OrchestrationState::kRunning) << "after outage " << outage;
+    }
+    EXPECT_GT(calls.size(), 1U) << "no outage interrupted the activity";
+    calls.latest().done.complete("done");
+    EXPECT_EQ(cluster.wait("waits").result<std::string>(), "done");
+  }
   [[nodiscard]] std::size_t count_logs(const std::string& text) const {
     std::size_t count = 0;
     for (const CapturedLogRecord& record : cluster.log().records()) {
@@ -186,6 +210,15 @@ TEST_P(StoreOutage, MinutesWithoutAStorePoisonNothing) {
 TEST_P(StoreOutage, MinutesOfRefusedCommitsOnTwoNodesPoisonNothing) {
   cluster.start_node(registry, {}, std::make_shared<testing::ForwardingProvider>(store));
   go_through_an_outage(Refused::kAllButFetches);
+}
+
+// The other node takes the activity over before the first one can take its attempt back.
+TEST_P(StoreOutage, OutagesDuringALongActivityOnTwoNodesDoNotAddUpToPoison) {
+  go_through_outages_during_an_activity(Refused::kAll);
+}
+
+TEST_P(StoreOutage, OutagesInWhichFetchesSucceedOnTwoNodesDoNotAddUpToPoison) {
+  go_through_outages_during_an_activity(Refused::kAllButFetches);
 }
 
 // Guide: "Reading a value of another instance is work of the engine", and "an outage poisons no workflow".

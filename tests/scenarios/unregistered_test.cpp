@@ -230,6 +230,27 @@ TEST_P(Unregistered, AnActivityWithATimedStartRunsWhenItsCodeComesInTime) {
   EXPECT_EQ(status().result<int>(), 1);
 }
 
+// A node without the code dies with the activity locked. The store cannot tell this from a start, so the timeout no
+// longer applies and later attempts count.
+TEST_P(Unregistered, ALostFetchOfAnUnknownActivityCountsAsItsStart) {
+  if (GetParam().threads) GTEST_SKIP() << "a node that dies needs a world without threads";
+  Registry registry;
+  registry.add_orchestration("Hurried", [](Ctx ctx) -> Orchestration<int> {
+    co_return co_await ctx.schedule_activity<int>("Nobody", ActivityOptions().schedule_to_start_timeout(1h));
+  });
+  RuntimeOptions options;
+  options.max_attempts = 2;
+  options.fetch_only_registered = true;
+  auto& first = world.start_node(registry, options);
+  world.client().start_orchestration("i", "Hurried");
+  world.settle();
+  world.stop_node(first);
+  ASSERT_EQ(world.store()->fetch_work_items({}).value().items.size(), 1U);  // by the node that dies
+  options.fetch_only_registered = false;
+  world.start_node(registry, options);
+  expect_poison(world.wait("i"), PoisonSubject::kActivity, 2);
+}
+
 // Seed 004, edge case 2: sub-orchestrations
 TEST_P(Unregistered, TheParentOfAnUnknownChildFailsWithItsPoison) {
   start_old_node();

@@ -37,7 +37,8 @@ struct Activity {
   bool started = false;  // somebody was given it to run, not just to fail it
   Payload heartbeat_details;
   std::optional<Lock> lock;
-  Timestamp place{};  // where ActivityRows::reindex put it last
+  std::optional<LockToken> taken_over;  // the last lock that a fetch took over and whose fetch still counts
+  Timestamp place{};                    // where ActivityRows::reindex put it last
 
   [[nodiscard]] Timestamp ready_at() const { return lock ? lock->until : visible_at; }
   // When it is too late to start it, if nobody has; Timestamp::max(): never.

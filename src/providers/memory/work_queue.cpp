@@ -18,7 +18,10 @@ void lock_work(Store& store, Activity& activity, const WorkFetch& fetch, Timesta
   const auto& session = activity.record.session;
   activity.started = !is_expired(activity, now) || planted(PlantedFault::kExpiryForgotten);
   if (session && fetch.session && activity.started) store.sessions.claim(*session, *fetch.session, now);
-  if (activity.lock) store.activities.count_loss();
+  if (activity.lock) {
+    store.activities.count_loss();
+    activity.taken_over = activity.lock->token;
+  }
   activity.lock = Lock{.token = store.tokens.make(TokenKind::kActivity, activity.position),
                        .until = shifted(now, fetch.lock_timeout),
                        .kept_by = {}};
@@ -129,7 +132,13 @@ bool has_lost_any(const Store& store, std::span<const LockToken> held) {
 
 void abandon_work(Store& store, const Abandon& abandon, Timestamp now) {
   Activity* const activity = store.activity_of(abandon.token);
-  if (activity == nullptr || !is_current(activity->lock, abandon.token)) return;
+  if (activity == nullptr) return;
+  if (abandon.ignore_attempt && activity->taken_over == abandon.token) {
+    activity->taken_over.reset();
+    if (activity->attempts > 0) --activity->attempts;
+    return;
+  }
+  if (!is_current(activity->lock, abandon.token)) return;
   activity->lock.reset();
   store.activities.count_loss();
   activity->visible_at = planted(PlantedFault::kWorkBackoffIgnored) ? now : shifted(now, abandon.delay);

@@ -1,6 +1,10 @@
 // The worker queue and its sessions.
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "providers/postgres/messages.h"
@@ -71,6 +75,21 @@ struct Renewals {
   }
 };
 
+// A statement changes a row once, and the second one must see what the first has done.
+bool names_activity_twice(std::span<const Abandon> abandons) {
+  std::set<std::int64_t> rows;
+  return std::any_of(abandons.begin(), abandons.end(), [&rows](const Abandon& abandon) {
+    const std::optional<LockName> lock = read_token(abandon.token, 'a');
+    return lock && !rows.insert(lock->row).second;
+  });
+}
+
+bool exceeds_batch(std::span<const WorkAck> acks) {
+  std::size_t bytes = 0;
+  for (const WorkAck& ack : acks) bytes += ack.completion ? ack.completion->body.size() : 0;
+  return bytes > kMaxBatchBytes;
+}
+
 }  // namespace
 
 ProviderResult<WorkBatch> PostgresStore::fetch_work_items(const WorkFetch& fetch) {
@@ -106,6 +125,7 @@ ProviderResult<WorkBatch> PostgresStore::fetch_work_items(const WorkFetch& fetch
 }
 
 std::vector<ProviderResult<void>> PostgresStore::ack_work_items(std::span<const WorkAck> acks) {
+  if (!pool_.home().is_this()) return {acks.size(), ProviderResult<void>(used_by_child(pool_.home()))};
   std::vector<ProviderResult<void>> outcomes(acks.size(), ProviderResult<void>(lock_lost("acknowledging an activity")));
   const auto one_by_one = [&] {
     for (std::size_t index = 0; index < acks.size(); ++index) {
@@ -113,7 +133,7 @@ std::vector<ProviderResult<void>> PostgresStore::ack_work_items(std::span<const 
     }
     return outcomes;
   };
-  if (acks.size() > 1 && repeats(acks)) return one_by_one();
+  if (acks.size() > 1 && (repeats(acks) || exceeds_batch(acks))) return one_by_one();
   List ids = bigints();
   List secrets = bigints();
   List completed = texts();
@@ -168,7 +188,7 @@ ProviderResult<void> PostgresStore::explain_lost_work(const WorkAck& ack) {
 }
 
 std::vector<ProviderResult<void>> PostgresStore::abandon_work_items(std::span<const Abandon> abandons) {
-  return batch<void>(abandons, repeats(abandons), [this](std::span<const Abandon> elements) {
+  return batch<void>(abandons, names_activity_twice(abandons), [this](std::span<const Abandon> elements) {
     List ids = bigints();
     List secrets = bigints();
     List delays = bigints();

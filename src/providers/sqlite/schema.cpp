@@ -96,6 +96,7 @@ CREATE TABLE activities(
   ready_at INTEGER NOT NULL,            -- visible_at; locked: when the lock ends
   token INTEGER,
   process INTEGER,
+  taken_over INTEGER,                   -- token of the last lock that a fetch took over and whose fetch still counts
   attempts INTEGER NOT NULL DEFAULT 0,
   scheduled_at INTEGER NOT NULL,
   expires_at INTEGER,                   -- schedule-to-start; NULL once it was handed out to be run

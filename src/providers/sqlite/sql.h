@@ -141,7 +141,8 @@ inline constexpr const char* kNextExpiry = "SELECT min(expires_at) FROM activiti
 inline constexpr const char* kNextReadyExpired =
     "SELECT min(ready_at) FROM activities WHERE expires_at <= ?1 AND ready_at > ?1";
 inline constexpr const char* kLockActivity =
-    "UPDATE activities SET token = ?2, process = ?3, attempts = attempts + 1, ready_at = ?4,"
+    "UPDATE activities SET token = ?2, process = ?3, taken_over = coalesce(token, taken_over),"
+    " attempts = attempts + 1, ready_at = ?4,"
     " expires_at = CASE WHEN ?5 THEN expires_at END WHERE id = ?1";
 // Not RETURNING of the statement above: that copies every row through a table of its own.
 inline constexpr const char* kReadActivity =
@@ -153,6 +154,8 @@ inline constexpr const char* kDeleteActivity = "DELETE FROM activities WHERE id 
 inline constexpr const char* kUnlockActivity =
     "UPDATE activities SET token = NULL, process = NULL, attempts = ?2, ready_at = ?3,"
     " expires_at = CASE WHEN ?2 > 0 OR ?4 THEN expires_at ELSE scheduled_at + schedule_to_start END WHERE id = ?1";
+inline constexpr const char* kTakeFetchBack =
+    "UPDATE activities SET taken_over = NULL, attempts = max(attempts - 1, 0) WHERE id = ?1 AND taken_over = ?2";
 inline constexpr const char* kRenewActivity = "UPDATE activities SET ready_at = ?2 WHERE id = ?1";
 inline constexpr const char* kStoreDetails = "UPDATE activities SET details = ?2 WHERE id = ?1";
 

@@ -90,7 +90,11 @@ ProviderResult<void> Store::ack_activity(const WorkAck& ack) {
 
 ProviderResult<void> Store::abandon_activity(const Abandon& abandon) {
   const std::optional<LockedActivity> activity = find_locked(abandon.token);
-  if (!activity) return {};
+  if (!activity) {
+    const std::optional<LockName> lock = read_token(abandon.token, 'a');
+    if (lock && abandon.ignore_attempt) connection_.run(sql::kTakeFetchBack, lock->row, lock->secret);
+    return {};
+  }
   const bool take_back = abandon.ignore_attempt && activity->attempts > 0;
   connection_.run(sql::kUnlockActivity, activity->id, activity->attempts - (take_back ? 1U : 0U),
                   shifted(now_, abandon.delay), abandon.has_begun);

@@ -209,7 +209,7 @@ void Audit::committed(const TurnCommit& commit, const ProviderResult<CommitAnswe
   const ExecutionId execution = instance->execution.value_or(commit.execution_id);
   for (const MessageRecord& activity : commit.activities) {
     activities_[{id, execution, activity.activity_id}] =
-        Activity{activity, std::nullopt, 0, activity.visible_at.value_or(now), {}};
+        Activity{activity, std::nullopt, 0, activity.visible_at.value_or(now), {}, {}};
     if (activity.visible_at) moment(*activity.visible_at);
     if (activity.timeouts.schedule_to_start) moment(now + *activity.timeouts.schedule_to_start);
   }

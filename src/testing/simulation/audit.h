@@ -142,7 +142,8 @@ class Audit {
     std::optional<Lock> lock;
     std::uint32_t attempts = 0;
     Timestamp visible_at{};
-    Payload details;  // of its heartbeats
+    Payload details;         // of its heartbeats
+    std::string taken_over;  // token of the last lock that a fetch took over, if that fetch still counts
   };
   struct Session {
     std::string owner;

@@ -25,6 +25,7 @@ void Audit::lock_activity(const ActivityKey& key, Activity& activity, const Lock
                           const WorkFetch& fetch, Timestamp now) {
   if (!activity_of_.emplace(token.value, key).second)
     problem("the token of " + described(key) + " was given out before");
+  if (activity.lock) activity.taken_over = activity.lock->token;
   activity.lock =
       Lock{token.value, until, {}, fetch.session ? fetch.session->owner : std::string(), now, fetch.lock_timeout};
   moment(until);
@@ -142,6 +143,11 @@ void Audit::work_abandoned(const Abandon& abandon, const ProviderResult<void>& a
   const auto found = activities_.find(known->second);
   if (found == activities_.end()) return;
   Activity& activity = found->second;
+  if (abandon.ignore_attempt && activity.taken_over == abandon.token.value) {
+    activity.taken_over.clear();
+    if (activity.attempts > 0) --activity.attempts;
+    return;
+  }
   if (!activity.lock || activity.lock->token != abandon.token.value) return;
   activity.lock.reset();
   activity.visible_at = now + abandon.delay;

@@ -90,6 +90,48 @@ void a_fetch_of_an_activity_can_be_taken_back(ProviderFactory& factory) {
   expect_equal(scene.fetch_work().attempt_count, 2U, "the attempts after one was taken back");
 }
 
+// A worker that a failing store has cost its lock tells so when it can, and another may have fetched the activity by
+// then.
+void a_fetch_that_was_taken_over_can_be_taken_back(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_activity(activity("order", 2));
+  abandon_work(scene, scene.fetch_work().token);
+  const WorkItem lost = scene.fetch_work();
+  scene.advance(kWorkLock);
+  const WorkItem held = scene.fetch_work();
+  expect_equal(held.attempt_count, 3U, "the attempts");
+  abandon_work(scene, lost.token, Milliseconds{100}, true);
+  scene.fetch_no_work();
+  expect_equal(take(scene.store().renew_work_lock(held.token, kWorkLock)), scene.now() + kWorkLock,
+               "until when the lock of the other worker holds");
+  abandon_work(scene, lost.token, Milliseconds{100}, true);  // no more than once
+  abandon_work(scene, held.token);
+  const WorkItem last = scene.fetch_work();
+  expect_equal(last.attempt_count, 3U, "the attempts after one was taken back");
+}
+
+void only_the_last_fetch_that_was_taken_over_can_be_taken_back(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_activity(activity("order", 2));
+  std::vector<WorkItem> items;
+  for (int i = 0; i < 3; ++i) {
+    items.push_back(scene.fetch_work());
+    scene.advance(kWorkLock);
+  }
+  abandon_work(scene, items[0].token, Milliseconds{0}, true);
+  abandon_work(scene, items[1].token);  // counted: nothing is taken back
+  items.push_back(scene.fetch_work());
+  expect_equal(items.back().attempt_count, 4U, "the attempts");
+  abandon_work(scene, items[1].token, Milliseconds{0}, true);
+  abandon_work(scene, items.back().token);
+  items.push_back(scene.fetch_work());
+  expect_equal(items.back().attempt_count, 5U, "the attempts after a fetch that was taken over long ago");
+  // An abandon by the worker that has the lock leaves what was taken over before it.
+  abandon_work(scene, items.back().token, Milliseconds{0}, true);
+  abandon_work(scene, items[2].token, Milliseconds{0}, true);
+  expect_equal(scene.fetch_work().attempt_count, 4U, "the attempts after two were taken back");
+}
+
 void a_fetch_of_an_instance_can_be_taken_back(ProviderFactory& factory) {
   Scene scene(factory);
   scene.create("order");
@@ -248,6 +290,9 @@ ValidationTests attempt_tests() {
       {"attempt", "a_new_message_does_not_hide_the_attempts_of_an_old_one",
        &a_new_message_does_not_hide_the_attempts_of_an_old_one},
       {"attempt", "a_fetch_of_an_activity_can_be_taken_back", &a_fetch_of_an_activity_can_be_taken_back},
+      {"attempt", "a_fetch_that_was_taken_over_can_be_taken_back", &a_fetch_that_was_taken_over_can_be_taken_back},
+      {"attempt", "only_the_last_fetch_that_was_taken_over_can_be_taken_back",
+       &only_the_last_fetch_that_was_taken_over_can_be_taken_back},
       {"attempt", "a_fetch_of_an_instance_can_be_taken_back", &a_fetch_of_an_instance_can_be_taken_back},
       {"attempt", "attempts_never_fall_below_zero", &attempts_never_fall_below_zero},
       {"attempt", "attempts_survive_the_backoff", &attempts_survive_the_backoff},

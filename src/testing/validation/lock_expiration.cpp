@@ -159,7 +159,7 @@ void abandoning_an_activity_with_a_dead_token_has_no_effect(ProviderFactory& fac
   scene.advance(kWorkLock);
   const WorkItem held = scene.fetch_work();
   for (const LockToken& token : {LockToken{"no such token"}, expired.token}) {
-    abandon_work(scene, token, Milliseconds{0}, true);
+    abandon_work(scene, token);
     scene.fetch_no_work();
   }
   take(scene.store().renew_work_lock(held.token, kWorkLock));

@@ -174,7 +174,8 @@ BEGIN
   IF taken IS NULL THEN RETURN; END IF;
   PERFORM may_be_forgotten();
   UPDATE activities a
-  SET token = secret, attempts = a.attempts + 1, ready_at = later(moment, lock_timeout),
+  SET token = secret, taken_over = coalesce(a.token, a.taken_over), attempts = a.attempts + 1,
+      ready_at = later(moment, lock_timeout),
       expires_at = CASE WHEN a.expires_at <= moment THEN a.expires_at END
   WHERE a.id = ANY(taken);
   RETURN QUERY
