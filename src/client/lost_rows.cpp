@@ -1,5 +1,6 @@
 #include "client/lost_rows.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -12,17 +13,19 @@ namespace perdure {
 
 namespace {
 
-// Returns the events that can be read; a history with damage has other reports.
-std::vector<Event> read_events_of(ProviderAdmin& admin, const std::string& instance, ExecutionId execution) {
-  std::vector<Event> events;
+// Returns the events of an execution, none if one is damaged, which has other reports. Returns std::nullopt if the
+// store cannot say.
+std::optional<std::vector<Event>> read_events_of(ProviderAdmin& admin, const std::string& instance,
+                                                 ExecutionId execution) {
   const auto history = admin.read_history(instance, execution);
-  if (!history) return events;
+  if (!history) return std::nullopt;
+  std::vector<Event> events;
   events.reserve(history->size());
   for (const EventRecord& record : *history) {
     try {
       events.push_back(decode_event(record));
     } catch (const DecodeError&) {
-      return {};
+      return std::vector<Event>();
     }
   }
   return events;
@@ -60,29 +63,69 @@ bool remove_queued(ProviderAdmin& admin, const InstanceInfo& instance, std::map<
   return true;
 }
 
-}  // namespace
+// Whether a timer is to fire after 9999.
+bool has_endless_timer(const std::vector<Event>& events) {
+  return std::any_of(events.begin(), events.end(), [](const Event& event) {
+    const auto* created = std::get_if<events::TimerCreated>(&event.body);
+    return created != nullptr && created->fire_at > kLastTime;
+  });
+}
 
-std::optional<std::string> reason_for_endless_wait(ProviderAdmin& admin, const InstanceInfo& instance) {
-  const auto queue = admin.instance_queue(instance.id);
-  if (!queue) return std::nullopt;
-  if (queue->ready_at && !is_within_range(*queue->ready_at)) {
-    return "its next turn is scheduled for a time outside 1970 to 9999; raise an event to reschedule it, or terminate "
-           "the instance";
+// The message of a timer stays in the queue when its future is dropped, and when its execution continues as new.
+// Returns true if executions were pruned.
+bool may_have_endless_timer(ProviderAdmin& admin, const InstanceInfo& instance, const std::vector<Event>& events) {
+  if (has_endless_timer(events)) return true;
+  const auto executions = admin.list_executions(instance.id);
+  if (!executions || executions->size() < instance.execution_id) return true;
+  return std::any_of(executions->begin(), executions->end(), [&](ExecutionId execution) {
+    if (execution == instance.execution_id) return false;
+    const auto earlier = read_events_of(admin, instance.id, execution);
+    return !earlier || has_endless_timer(*earlier);
+  });
+}
+
+// Returns why a turn that is scheduled for a time after 9999 is a mistake, if it is: an orchestration may wait for an
+// event next to a timer without end.
+std::optional<std::string> reason_for_endless_delay(ProviderAdmin& admin, const InstanceInfo& instance,
+                                                    const InstanceQueue& queue, const std::vector<Event>& events) {
+  if (!queue.ready_at || *queue.ready_at <= kLastTime) return std::nullopt;
+  if (!queue.first_message_at || *queue.first_message_at <= kLastTime) {
+    return "its next turn is scheduled for a time after 9999, and no message is the cause; raise an event to "
+           "reschedule "
+           "it, or terminate the instance";
   }
-  if (queue->messages > 0) return std::nullopt;
-  const std::vector<Event> events = read_events_of(admin, instance.id, instance.execution_id);
+  if (may_have_endless_timer(admin, instance, events)) return std::nullopt;
+  return "its next message is queued for a time after 9999, although no timer is; terminate the instance, or restore "
+         "the store from a backup";
+}
+
+// Returns the reason if the store has lost an activity. Completions move from the worker queue to the orchestrator
+// queue and then into the history. A turn since `events` were read has left a longer history, and one that is to come
+// has a visible message.
+std::optional<std::string> reason_for_lost_activity(ProviderAdmin& admin, const InstanceInfo& instance,
+                                                    const std::vector<Event>& events) {
   std::map<EventId, std::string> open = open_activities(events);
   if (open.empty() || !remove_queued(admin, instance, open) || open.empty()) return std::nullopt;
-  // Completions move from the worker queue to the orchestrator queue and then into the history: a turn since then has
-  // left a longer history, and one that is to come has a message.
-  const auto later = admin.instance_queue(instance.id);
-  if (!later || later->messages > 0) return std::nullopt;
+  const auto queue = admin.instance_queue(instance.id);
+  if (!queue || queue->visible_messages > 0) return std::nullopt;
   const auto more = admin.read_history(instance.id, std::nullopt, events.back().id);
   const auto info = admin.instance_info(instance.id);
   if (!more || !more->empty() || !info || info->execution_id != instance.execution_id) return std::nullopt;
   return "activity '" + open.begin()->second + "' (" + std::to_string(open.begin()->first) +
          ") is not in the worker queue although the history has no completion for it; terminate the instance, or "
          "restore the store from a backup";
+}
+
+}  // namespace
+
+std::optional<std::string> reason_for_endless_wait(ProviderAdmin& admin, const InstanceInfo& instance) {
+  const auto queue = admin.instance_queue(instance.id);
+  if (!queue || (queue->visible_messages > 0 && queue->ready_at <= kLastTime)) return std::nullopt;
+  const auto events = read_events_of(admin, instance.id, instance.execution_id);
+  if (!events) return std::nullopt;
+  if (auto reason = reason_for_endless_delay(admin, instance, *queue, *events)) return reason;
+  if (queue->visible_messages > 0) return std::nullopt;
+  return reason_for_lost_activity(admin, instance, *events);
 }
 
 }  // namespace perdure

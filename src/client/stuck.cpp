@@ -51,8 +51,8 @@ class Abilities {
 
   [[nodiscard]] std::optional<std::string> refusal(const QueuedActivity& activity) const {
     const std::string what = "activity '" + activity.name + "' (" + std::to_string(activity.activity_id) + ")";
-    if (!is_within_range(activity.ready_at)) {
-      return what + " is scheduled for a time outside 1970 to 9999; terminate the instance, or restore the store";
+    if (activity.ready_at > kLastTime) {
+      return what + " is scheduled for a time after 9999; terminate the instance, or restore the store from a backup";
     }
     if (nodes_.empty()) return std::string(kNobody);
     const auto has_activity = [&](const NodeInfo& node) {

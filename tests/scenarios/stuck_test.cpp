@@ -102,6 +102,25 @@ TEST_P(Stuck, EverybodyIsWhenNoNodeIsRegistered) {
                                                        nobody("working")));
 }
 
+// The message of the timer stays in the queue when the execution continues as new.
+TEST_P(Stuck, AnInstanceWithATimerWithoutEndIsNot) {
+  Registry registry;
+  registry.add_orchestration("Patient", [](Ctx ctx, int round) -> Orchestration<void> {
+    if (round == 0) {
+      auto never = ctx.schedule_timer(Milliseconds::max());
+      co_await ctx.schedule_wait<void>("go");
+      co_await ctx.continue_as_new(1);
+    }
+    co_await ctx.schedule_wait<void>("go");
+  });
+  cluster.start_node(registry);
+  cluster.client().start_orchestration("i", "Patient", 0);
+  EXPECT_THAT(found(), IsEmpty());
+  cluster.client().raise_event("i", "go");
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(cluster.client().get_instance_info("i").execution_id, 2U);
+}
+
 TEST_P(Stuck, WhatHasEndedIsNot) {
   Registry registry;
   registry.add_orchestration("Quick", [](Ctx) -> Orchestration<void> { co_return; });

@@ -73,6 +73,11 @@ void compare_queues(Run& run) {
                  [](ProviderAdmin& admin, Side) { return admin.queue_depths(); });
 }
 
+void compare_instance_queue(Run& run, const std::string& instance) {
+  run.call_admin([&] { return Fields("instance_queue").add("of", instance).text(); },
+                 [&](ProviderAdmin& admin, Side) { return admin.instance_queue(instance); });
+}
+
 void compare_nodes(Run& run) {
   run.call_admin([] { return std::string("list_nodes"); },
                  [](ProviderAdmin& admin, Side) { return admin.list_nodes(); });
@@ -285,6 +290,7 @@ void compare_visible_state(Run& run) {
   for (const std::string& instance : instance_ids()) {
     compare_as_client(run, instance);
     compare_snapshot(run, instance);
+    compare_instance_queue(run, instance);
     compare_info(run, instance);
     compare_children(run, instance);
     compare_tree(run, instance);

@@ -69,6 +69,7 @@ namespace perdure::testing::comparison {
 [[nodiscard]] std::string text_of(const InstancePage& page);
 [[nodiscard]] std::string text_of(const SystemMetrics& metrics);
 [[nodiscard]] std::string text_of(const QueueDepths& depths);
+[[nodiscard]] std::string text_of(const InstanceQueue& queue);
 [[nodiscard]] std::string text_of(const QueuedActivity& activity);
 [[nodiscard]] std::string text_of(const ActivityPage& page);
 [[nodiscard]] std::string text_of(const QueuedStart& start);

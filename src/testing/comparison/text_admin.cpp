@@ -58,6 +58,15 @@ std::string text_of(const QueueDepths& depths) {
       .text();
 }
 
+std::string text_of(const InstanceQueue& queue) {
+  return Fields("queue")
+      .add("messages", queue.messages)
+      .add("visible", queue.visible_messages)
+      .add("first", queue.first_message_at)
+      .add("ready", queue.ready_at)
+      .text();
+}
+
 std::string text_of(const QueuedActivity& activity) {
   return Fields("queued")
       .add("of", activity.instance)

@@ -44,6 +44,7 @@ constexpr Group kGroups[] = {
     &paging_tests,
     &queued_activity_tests,
     &queued_start_tests,
+    &instance_queue_tests,
     &child_start_tests,
     &deletion_tests,
     &bulk_deletion_tests,

@@ -44,6 +44,7 @@ ValidationTests measurement_tests();
 ValidationTests paging_tests();
 ValidationTests queued_activity_tests();
 ValidationTests queued_start_tests();
+ValidationTests instance_queue_tests();
 ValidationTests child_start_tests();
 ValidationTests deletion_tests();
 ValidationTests bulk_deletion_tests();
