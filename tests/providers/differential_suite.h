@@ -1,5 +1,5 @@
-// The differential test: a provider does what the memory provider does, for some seeds. Include it once in a test
-// program, and instantiate it with the providers that this has.
+// The differential test: a provider does what the memory provider or another reference does, for some seeds. Include it
+// once in a test program, and instantiate it with the providers that this has.
 #pragma once
 
 #include <charconv>
@@ -23,6 +23,7 @@ namespace perdure::testing {
 struct DifferentialCandidate {
   const char* name;
   std::unique_ptr<ProviderFactory> (*make)();
+  std::unique_ptr<ProviderFactory> (*reference)() = make_memory_factory;
 };
 
 // A range of seeds for a candidate: one test.
@@ -81,9 +82,9 @@ class Differential : public ::testing::TestWithParam<DifferentialShare> {};
 TEST_P(Differential, AnswersLikeTheReference) {
   const DifferentialShare& share = GetParam();
   for (std::uint64_t seed = share.first_seed; seed <= share.last_seed; ++seed) {
-    const std::unique_ptr<ProviderFactory> memory = make_memory_factory();
+    const std::unique_ptr<ProviderFactory> reference = share.candidate.reference();
     const std::unique_ptr<ProviderFactory> other = share.candidate.make();
-    const ComparisonReport report = compare_providers(*memory, *other, seed, share.operations);
+    const ComparisonReport report = compare_providers(*reference, *other, seed, share.operations);
     ASSERT_FALSE(report.difference.has_value()) << report.to_string();
   }
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include <perdure/testing/provider_comparison.h>
 #include "providers/differential_suite.h"
 #include "providers/factories.h"
+#include "providers/instance_import.h"
 
 namespace perdure::testing {
 namespace {
@@ -54,9 +56,21 @@ class ForgetsCapacity final : public ForwardingProvider {
   }
 };
 
+// Takes instances from elsewhere without their values.
+class ForgetsImportedValues final : public ForwardingProvider, public InstanceImport {
+ public:
+  using ForwardingProvider::ForwardingProvider;
+  ProviderResult<void> import_instances(std::span<const InstanceCopy> instances) override {
+    std::vector<InstanceCopy> changed(instances.begin(), instances.end());
+    for (InstanceCopy& copy : changed) copy.key_values.clear();
+    return dynamic_cast<InstanceImport&>(inner()).import_instances(changed);
+  }
+};
+
 template <class Faulty>
 class FaultyFactory final : public ProviderFactory {
  public:
+  explicit FaultyFactory(std::unique_ptr<ProviderFactory> inner) : inner_(std::move(inner)) {}
   std::shared_ptr<Provider> create() override { return std::make_shared<Faulty>(inner_->create()); }
   void advance(Milliseconds by) override { inner_->advance(by); }
   void step(Milliseconds by) override { inner_->step(by); }
@@ -66,16 +80,16 @@ class FaultyFactory final : public ProviderFactory {
   [[nodiscard]] Milliseconds orphan_retention() const override { return inner_->orphan_retention(); }
 
  private:
-  std::unique_ptr<ProviderFactory> inner_ = make_memory_factory();
+  std::unique_ptr<ProviderFactory> inner_;
 };
 
 template <class Faulty>
-ComparisonReport first_difference() {
+ComparisonReport first_difference(std::unique_ptr<ProviderFactory> (*make)() = make_memory_factory) {
   ComparisonReport report;
   for (std::uint64_t seed = 1; seed <= 10 && !report.difference; ++seed) {
-    const std::unique_ptr<ProviderFactory> memory = make_memory_factory();
-    FaultyFactory<Faulty> faulty;
-    report = compare_providers(*memory, faulty, seed, 500);
+    const std::unique_ptr<ProviderFactory> reference = make();
+    FaultyFactory<Faulty> faulty(make());
+    report = compare_providers(*reference, faulty, seed, 500);
   }
   return report;
 }
@@ -99,6 +113,10 @@ TEST(DifferentialComparison, NoticesAStatusThatIsNotWritten) {
 
 TEST(DifferentialComparison, NoticesASessionBeyondCapacity) {
   EXPECT_TRUE(first_difference<ForgetsCapacity>().difference.has_value());
+}
+
+TEST(DifferentialComparison, NoticesAnImportWithoutItsValues) {
+  EXPECT_TRUE(first_difference<ForgetsImportedValues>(make_sqlite_memory_factory).difference.has_value());
 }
 
 TEST(DifferentialComparison, RepeatsARunByItsSeed) {

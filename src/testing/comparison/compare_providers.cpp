@@ -34,6 +34,7 @@ constexpr std::array kOperations{
     Operation{5, comparison::list_pages},       Operation{1, comparison::delete_instance},
     Operation{1, comparison::delete_several},   Operation{2, comparison::prune},
     Operation{1, comparison::append_history},   Operation{2, comparison::address_orphan},
+    Operation{1, comparison::import_instances},
 };
 
 // The state as a whole is looked at this often, so that a difference in what was written shows near its cause.

@@ -42,6 +42,8 @@ void delete_several(Run& run);
 void prune(Run& run);
 void append_history(Run& run);
 void damage_history(Run& run);
+// If both stores take instances from elsewhere.
+void import_instances(Run& run);
 
 // Everything that can be seen, without changing anything.
 void compare_visible_state(Run& run);

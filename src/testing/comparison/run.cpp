@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "providers/instance_import.h"
+
 namespace perdure::testing::comparison {
 
 Run::Run(ProviderFactory& reference, ProviderFactory& candidate, std::uint64_t seed)
@@ -15,6 +17,9 @@ Run::Run(ProviderFactory& reference, ProviderFactory& candidate, std::uint64_t s
   }
   const Milliseconds ahead = stores_[0]->now() - stores_[1]->now();
   factories_[ahead.count() > 0 ? 1 : 0]->advance(std::chrono::abs(ahead));
+  can_import_ = std::all_of(stores_.begin(), stores_.end(), [](const std::shared_ptr<Provider>& store) {
+    return dynamic_cast<InstanceImport*>(store.get()) != nullptr;
+  });
   fast_path_ = stores_[0]->capabilities().fast_path && stores_[1]->capabilities().fast_path;
 }
 

@@ -49,6 +49,8 @@ class Run {
   [[nodiscard]] Timestamp now() { return stores_[0]->now(); }
   [[nodiscard]] Milliseconds orphan_retention() const { return factories_[0]->orphan_retention(); }
   [[nodiscard]] bool fast_path() const noexcept { return fast_path_; }
+  // Both stores take instances that have ended elsewhere.
+  [[nodiscard]] bool can_import() const noexcept { return can_import_; }
   void begin_operation() noexcept { ++operation_; }
 
   // Does call(store, side) on both, compares the answers and returns them. describe() is the call as text.
@@ -83,6 +85,9 @@ class Run {
   }
   // Of any execution of the instance.
   [[nodiscard]] bool is_damaged(const std::string& instance) const;
+  // Each store draws the incarnation of an imported instance itself.
+  void note_import(const std::string& instance) { imported_.insert(instance); }
+  [[nodiscard]] bool was_imported(const std::string& instance) const { return imported_.contains(instance); }
 
  private:
   [[noreturn]] void differs(std::string call, const Both<std::string>& answers) const;
@@ -92,8 +97,10 @@ class Run {
   Dice dice_;
   InFlight in_flight_;
   std::set<std::pair<std::string, ExecutionId>> damaged_;
+  std::set<std::string> imported_;
   std::size_t operation_ = 0;
   bool fast_path_ = false;
+  bool can_import_ = false;
 };
 
 // Tokens of one side.

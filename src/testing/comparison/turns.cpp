@@ -23,6 +23,7 @@ std::string shown(const Run& run, const ProviderResult<OrchestrationBatch>& batc
   OrchestrationBatch whole = *batch;
   for (OrchestrationItem& item : whole.items) {
     if (item.history && run.is_damaged(item.instance, item.execution_id)) item.history = StoredHistory{};
+    if (run.was_imported(item.instance)) item.incarnation = 0;
   }
   return text_of(whole);
 }

@@ -214,21 +214,18 @@ BEGIN
     whom := first_running(row_keys);
     problem := 'running';
   END IF;
-  IF whom IS NULL THEN
-    SELECT c.id INTO whom FROM instances c JOIN instances p ON p.id = parent_of(c.key)
-    WHERE c.key = ANY(row_keys) AND p.key <> ALL(row_keys) AND p.created_at IS NOT NULL
-      AND first_running(ARRAY[c.key]) IS NOT NULL
-    ORDER BY c.key LIMIT 1;
-    problem := 'awaited';
-  END IF;
-  IF whom IS NULL THEN
-    SELECT p.id INTO whom FROM instances p WHERE p.key = ANY(row_keys) AND (
-      EXISTS (SELECT 1 FROM instances c WHERE c.parent = p.id AND c.key <> ALL(row_keys))
-      OR EXISTS (SELECT 1 FROM messages m JOIN instances c ON c.key = m.key
-                 WHERE m.parent = p.id AND m.kind = 1 AND c.created_at IS NULL AND c.key <> ALL(row_keys)
-                   AND parent_of(c.key) = p.id))
-    ORDER BY p.key LIMIT 1;
-    problem := 'children';
+  IF whom IS NULL THEN  -- the first listed instance with a problem, as in the other stores
+    SELECT f.id, f.kind INTO whom, problem FROM (
+      SELECT r.place, i.id, CASE
+        WHEN first_running(ARRAY[i.key]) IS NOT NULL AND EXISTS (
+          SELECT 1 FROM instances p
+          WHERE p.id = parent_of(i.key) AND p.created_at IS NOT NULL AND p.key <> ALL(row_keys)) THEN 'awaited'
+        WHEN EXISTS (SELECT 1 FROM instances c WHERE c.parent = i.id AND c.key <> ALL(row_keys))
+          OR EXISTS (SELECT 1 FROM messages m JOIN instances c ON c.key = m.key
+                     WHERE m.parent = i.id AND m.kind = 1 AND c.created_at IS NULL AND c.key <> ALL(row_keys)
+                       AND parent_of(c.key) = i.id) THEN 'children' END AS kind
+      FROM unnest(row_keys) WITH ORDINALITY r(key, place) JOIN instances i ON i.key = r.key) f
+    WHERE f.kind IS NOT NULL ORDER BY f.place LIMIT 1;
   END IF;
   IF whom IS NOT NULL THEN
     RETURN NEXT;
@@ -307,7 +304,8 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Removes messages for ids that have neither an instance nor a queued start.
+-- Removes messages for ids that have neither an instance nor a queued start. Messages that name such an id as their
+-- parent stay: they belong to other rows.
 CREATE FUNCTION discard_orphans(listed text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   row_keys bigint[];
@@ -315,5 +313,7 @@ BEGIN
   SELECT array_agg(i.key) INTO row_keys FROM instances i WHERE i.id = ANY(listed) AND i.created_at IS NULL;
   PERFORM lock_instances(row_keys);
   SELECT array_agg(i.key) INTO row_keys FROM instances i WHERE i.key = ANY(row_keys) AND NOT is_known(i.key);
-  IF row_keys IS NOT NULL THEN PERFORM delete_rows(row_keys, 0); END IF;
+  DELETE FROM messages m WHERE m.key = ANY(row_keys);
+  DELETE FROM activities a WHERE a.key = ANY(row_keys);
+  DELETE FROM instances i WHERE i.key = ANY(row_keys);
 END $$;
