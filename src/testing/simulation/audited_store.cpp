@@ -35,6 +35,18 @@ std::vector<QueuedStart> stored_starts(Provider& store) {
 
 }  // namespace
 
+std::optional<std::string> AuditedStore::damage_one(Dice& dice) {
+  const auto& histories = audit_.histories();
+  if (histories.empty()) return std::nullopt;
+  auto victim = histories.begin();
+  std::advance(victim, static_cast<std::ptrdiff_t>(dice.below(histories.size())));
+  if (victim->second.empty()) return std::nullopt;
+  const auto& [instance, execution] = victim->first;
+  const EventId event = 1 + dice.below(victim->second.size());
+  damage(instance, execution, event);
+  return "event " + std::to_string(event) + " of execution " + std::to_string(execution) + " of " + instance;
+}
+
 void AuditedStore::damage(const std::string& instance, ExecutionId execution, EventId event) {
   damaged_.emplace(instance, execution, event);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include <perdure/testing/forwarding_provider.h>
+#include "testing/dice.h"
 #include "testing/simulation/audit.h"
 #include "testing/simulation/run_log.h"
 
@@ -30,6 +32,8 @@ class AuditedStore final : public ForwardingProvider {
   void check_sessions() { audit_.check_sessions(now()); }
   // From now on this event reads as bytes that mean nothing.
   void damage(const std::string& instance, ExecutionId execution, EventId event);
+  // The same with one of all events. Returns which; absent: there is none.
+  std::optional<std::string> damage_one(Dice& dice);
   // Instances with damage that somebody has read.
   [[nodiscard]] const std::set<std::string>& read_damage() const noexcept { return read_damage_; }
   // Children of which only events tell that are damaged.

@@ -1,5 +1,8 @@
 #include "testing/simulation/end_checks.h"
 
+#include <memory>
+
+#include <perdure/client.h>
 #include <perdure/provider_admin.h>
 #include "model/event_codec.h"
 
@@ -22,6 +25,15 @@ std::vector<std::string> check_queues(Provider& store) {
   left("activities", depths.activities);
   left("locked activities", depths.locked_activities);
   left("delayed activities", depths.delayed_activities);
+  return problems;
+}
+
+std::vector<std::string> check_stuck(Provider& store) {
+  std::vector<std::string> problems;
+  const Client client(std::shared_ptr<Provider>(std::shared_ptr<void>(), &store));
+  for (const StuckInstance& stuck : client.find_stuck_instances()) {
+    problems.push_back("instance " + stuck.instance + " is reported as stuck at the end: " + stuck.reason);
+  }
   return problems;
 }
 

@@ -19,6 +19,8 @@ namespace perdure::testing::simulation {
 
 // No activity is queued or locked. A line for each kind that is.
 [[nodiscard]] std::vector<std::string> check_queues(Provider& store);
+// Everything has ended, so nothing is reported as stuck.
+[[nodiscard]] std::vector<std::string> check_stuck(Provider& store);
 // Only messages that clients sent to ids without an instance are queued.
 [[nodiscard]] std::vector<std::string> check_messages_taken(Provider& store, const Audit& audit);
 // Every history is the one that was committed, and keeps the rules. A line for each that does not hold. One that is

@@ -18,7 +18,7 @@ namespace {
 Task<void> note_guid(OrchestrationContext ctx, Run* run, const Step* step) {
   const Ledger::Frame frame(*run->ledger);
   const std::string guid = ctx.new_guid();
-  const std::string echoed = co_await ctx.schedule_activity<std::string>(activity::kEcho, guid);
+  const std::string echoed = co_await schedule(ctx, *run->ledger, activity::kEcho, guid);
   co_await ctx.schedule_timer(Milliseconds(1));
   run->note(*step, echoed == "done " + guid ? "same" : "the guid was " + guid + " and became " + echoed);
 }
@@ -27,7 +27,7 @@ Task<void> note_time(OrchestrationContext ctx, Run* run, const Step* step) {
   const Ledger::Frame frame(*run->ledger);
   const std::string time = std::to_string(ctx.utc_now().time_since_epoch().count());
   const std::string bits = std::to_string(ctx.random());
-  const std::string echoed = co_await ctx.schedule_activity<std::string>(activity::kEcho, time + "/" + bits);
+  const std::string echoed = co_await schedule(ctx, *run->ledger, activity::kEcho, time + "/" + bits);
   co_await ctx.schedule_timer(Milliseconds(1));
   const std::string recorded = time + "/" + bits;
   run->note(*step, echoed == "done " + recorded ? "same" : "recorded was " + recorded + ", which became " + echoed);
@@ -36,29 +36,43 @@ Task<void> note_time(OrchestrationContext ctx, Run* run, const Step* step) {
 Task<void> undo(OrchestrationContext ctx, Ledger* ledger, std::string what) {
   const Ledger::Frame frame(*ledger);
   co_await ctx.schedule_timer(Milliseconds(1));
-  co_await ctx.schedule_activity<std::string>(activity::kEcho, what);
+  co_await schedule(ctx, *ledger, activity::kEcho, what);
 }
 
 Task<void> run_saga(OrchestrationContext ctx, Run* run, const Step* step) {
   const Ledger::Frame frame(*run->ledger);
   const std::string token = run->token(*step);
   Saga saga(ctx);
-  saga.undo_with(activity::kEcho, token + ".undo1");
+  ActivityOptions options;
+  if (run->ledger->tags_all()) options.tag(std::string(kServedTag));
+  saga.undo_with(activity::kEcho, token + ".undo1", options);
   saga.undo_with(
       [ledger = run->ledger, token](OrchestrationContext context) { return undo(context, ledger, token + ".undo2"); });
-  if (step->number % 2 == 1) saga.undo_with(activity::kFails, token);
-  const auto tried = co_await ctx.schedule_activity<std::string>(activity::kFails, token).as_result();
+  if (step->number % 2 == 1) saga.undo_with(activity::kFails, token, options);
+  const auto tried = co_await schedule(ctx, *run->ledger, activity::kFails, token).as_result();
   const auto not_undone = co_await saga.compensate();
   std::string text = text_of(tried);
   for (const Error& error : not_undone) text += ", not undone: " + error.message();
   run->note(*step, text);
 }
 
+// Never does what it did before. It waits for ever if nobody has detached it.
+Orchestration<Raw> diverge(OrchestrationContext ctx, Raw input, Ledger* ledger) {
+  const Ledger::Frame frame(*ledger);
+  const Assignment assignment = decode_assignment(input.text());
+  const std::string& path = assignment.program.path;
+  const std::string run = path + " #" + std::to_string(ledger->count("runs of " + path));
+  if (assignment.program.sections.front().empty()) co_await ctx.schedule_wait<Raw>(run);
+  co_await schedule(ctx, *ledger, activity::kEcho, run);
+  co_return Raw(nlohmann::json{{"path", path}}.dump());
+}
+
 enum class Family : std::uint8_t { kActivities, kWaiting, kInstances, kCombined, kPlain, kRecording };
 
 Family family_of(Op op) {
-  if (op == Op::kUnknownActivity || op == Op::kUnknownTimedActivity) return Family::kActivities;
-  if (op == Op::kUnknownChild || op == Op::kSharedChild) return Family::kInstances;
+  if (op == Op::kUnknownActivity || op == Op::kUnknownTimedActivity || op == Op::kDroppedUnknownActivity)
+    return Family::kActivities;
+  if (op > Op::kSaga) return Family::kInstances;
   if (op < Op::kTimer) return Family::kActivities;
   if (op < Op::kChild) return Family::kWaiting;
   if (op < Op::kSelectFixed) return Family::kInstances;
@@ -73,7 +87,7 @@ Orchestration<Raw> interpret(OrchestrationContext ctx, Raw input, Ledger* ledger
   const Program& program = assignment.program;
   Run run{ledger, &program, assignment.state, {}};
   run.state.versions.push_back(ctx.orchestration_version().to_string());
-  if (greets) co_await ctx.schedule_activity<std::string>(activity::kGreet, program.path);
+  if (greets) co_await schedule(ctx, *ledger, activity::kGreet, program.path);
   co_await run_block(ctx, &run, &program.sections.at(run.state.section));
   if (++run.state.section < program.sections.size()) {
     StartOptions options;
@@ -101,6 +115,12 @@ ActivityOptions persistent() {
   RetryPolicy policy(1'000);
   policy.backoff(Backoff::fixed(std::chrono::seconds(1)));
   return ActivityOptions().retry(policy);
+}
+
+Future<std::string> schedule(OrchestrationContext ctx, const Ledger& ledger, std::string_view activity,
+                             const std::string& input, ActivityOptions options) {
+  if (ledger.tags_all() && !options.tag()) options.tag(std::string(kServedTag));
+  return ctx.schedule_activity<std::string>(activity, input, options);
 }
 
 std::string waiting_key(const std::string& token) {
@@ -180,6 +200,9 @@ Registry interpreter_registry(const std::shared_ptr<Ledger>& ledger, int generat
       return interpret(ctx, std::move(input), ledger.get(), true);
     });
   }
+  registry.add_orchestration(kDiverge, kFirstVersion, [ledger](OrchestrationContext ctx, Raw input) {
+    return diverge(ctx, std::move(input), ledger.get());
+  });
   add_interpreter_activities(registry, ledger, generation);
   return registry;
 }

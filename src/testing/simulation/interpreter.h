@@ -17,6 +17,10 @@ inline constexpr std::string_view kServedTag = "served";
 inline constexpr std::string_view kUnservedTag = "unserved";
 // An orchestration and an activity that no node has.
 inline constexpr std::string_view kUnknown = "Unknown";
+// An orchestration that each replay finds to be nondeterministic.
+inline constexpr std::string_view kDiverge = "Diverge";
+// Of "Interpret"; no node has it.
+inline constexpr std::string_view kUnservedVersion = "9.9.9";
 // The event that a program awaits if it never ends by itself.
 inline constexpr std::string_view kNeverRaised = "what never comes";
 // The queue that clients write to.

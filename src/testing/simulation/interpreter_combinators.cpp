@@ -43,11 +43,11 @@ Task<void> select_fixed(OrchestrationContext ctx, Run* run, const Step* step) {
     text = co_await select_late(ctx, run, delay_of(*step));
   } else if (step->number % 3 == 0) {
     const auto first =
-        co_await select{ctx.schedule_wait<Raw>(token), ctx.schedule_activity<std::string>(activity::kEcho, token)};
+        co_await select{ctx.schedule_wait<Raw>(token), schedule(ctx, *run->ledger, activity::kEcho, token)};
     if (const auto* won = std::get_if<1>(&first)) text = *won;
   } else if (step->number % 3 == 1) {
-    const auto first = co_await select{ctx.schedule_activity<std::string>(activity::kNever, token),
-                                       ctx.schedule_timer(delay_of(*step))};
+    const auto first =
+        co_await select{schedule(ctx, *run->ledger, activity::kNever, token), ctx.schedule_timer(delay_of(*step))};
     if (first.index() == 1) text = "timer";
   } else {
     Future<std::string> message = ctx.dequeue_event<std::string>(token);
@@ -59,7 +59,7 @@ Task<void> select_fixed(OrchestrationContext ctx, Run* run, const Step* step) {
 
 Task<void> select_race(OrchestrationContext ctx, Run* run, const Step* step) {
   const Ledger::Frame frame(*run->ledger);
-  const auto first = co_await select{ctx.schedule_activity<std::string>(activity::kEcho, run->token(*step)).as_result(),
+  const auto first = co_await select{schedule(ctx, *run->ledger, activity::kEcho, run->token(*step)).as_result(),
                                      ctx.schedule_timer(delay_of(*step))};
   const auto* won = std::get_if<0>(&first);
   run->note(*step, won ? text_of(*won) : "timer");
@@ -70,7 +70,7 @@ Task<void> select_many(OrchestrationContext ctx, Run* run, const Step* step) {
   std::vector<Future<std::string>> parts;
   parts.reserve(step->number);
   for (std::uint64_t i = 0; i < step->number; ++i) {
-    parts.push_back(ctx.schedule_activity<std::string>(activity::kEcho, numbered(*run, *step, i)));
+    parts.push_back(schedule(ctx, *run->ledger, activity::kEcho, numbered(*run, *step, i)));
   }
   const auto first = co_await ctx.select(std::move(parts));
   run->note(*step, std::to_string(first.index()) + ": " + first.value());
@@ -82,7 +82,7 @@ Task<void> join_many(OrchestrationContext ctx, Run* run, const Step* step) {
   parts.reserve(step->number);
   for (std::uint64_t i = 0; i < step->number; ++i) {
     const std::string_view name = i == 1 ? activity::kFails : activity::kEcho;
-    parts.push_back(ctx.schedule_activity<std::string>(name, numbered(*run, *step, i)));
+    parts.push_back(schedule(ctx, *run->ledger, name, numbered(*run, *step, i)));
   }
   const auto results = co_await ctx.join(std::move(parts)).as_result();
   std::string text;
@@ -106,7 +106,7 @@ Task<void> join_pack(OrchestrationContext ctx, Run* run, const Step* step) {
   const Ledger::Frame frame(*run->ledger);
   const std::string token = run->token(*step);
   const auto all =
-      co_await join{ctx.schedule_activity<std::string>(activity::kEcho, token), ctx.schedule_timer(delay_of(*step)),
+      co_await join{schedule(ctx, *run->ledger, activity::kEcho, token), ctx.schedule_timer(delay_of(*step)),
                     value_of_block(ctx, run, &step->blocks[0], "block")};
   run->note(*step, std::get<0>(all) + "; " + std::get<2>(all));
 }

@@ -25,7 +25,8 @@ Future<Raw> start_child(OrchestrationContext ctx, const Step& step) {
   if (named) options.instance_id(instance_id_of(program));
   if (program.version) options.version(*program.version);
   const Raw input = beginning_of(program);
-  const std::string_view name = step.op == Op::kUnknownChild ? kUnknown : kInterpret;
+  const bool is_unknown = step.op == Op::kUnknownChild || step.op == Op::kDroppedUnknownChild;
+  const std::string_view name = is_unknown ? kUnknown : step.op == Op::kDivergingChild ? kDiverge : kInterpret;
   return ctx.schedule_sub_orchestration<Raw>(name, input, options);
 }
 
@@ -53,10 +54,10 @@ Task<void> drop_child(OrchestrationContext ctx, Run* run, const Step* step) {
   const std::string token = run->token(*step);
   std::optional<Future<Raw>> child(start_child(ctx, *step));
   if (step->number % 3 == 1) {
-    co_await ctx.schedule_activity<std::string>(activity::kEcho, token);
+    co_await schedule(ctx, *run->ledger, activity::kEcho, token);
   } else if (step->number % 3 == 2) {
     // It waits for ever, so it loses.
-    const auto first = co_await select{std::move(*child), ctx.schedule_activity<std::string>(activity::kEcho, token)};
+    const auto first = co_await select{std::move(*child), schedule(ctx, *run->ledger, activity::kEcho, token)};
     const auto* won = std::get_if<1>(&first);
     run->note(*step, won ? *won : "the child has won");
     co_return;
@@ -83,7 +84,7 @@ Task<void> share_child(OrchestrationContext ctx, Run* run, const Step* step) {
       break;
     case Sharing::kDropped: {
       const Future<Raw> child = start_child(ctx, *step);
-      co_await ctx.schedule_activity<std::string>(activity::kEcho, token);
+      co_await schedule(ctx, *run->ledger, activity::kEcho, token);
       run->note(*step, "dropped");
       break;
     }
@@ -93,13 +94,27 @@ Task<void> share_child(OrchestrationContext ctx, Run* run, const Step* step) {
       break;
     case Sharing::kHeld:
       run->held.push_back(start_child(ctx, *step));
-      co_await ctx.schedule_activity<std::string>(activity::kEcho, token);
+      co_await schedule(ctx, *run->ledger, activity::kEcho, token);
       run->note(*step, "held");
       break;
     case Sharing::kStartedAlone:
       start_detached(ctx, *step);
       run->note(*step, "started");
   }
+}
+
+// Its outcome is an error that no code may see, and comes when nobody waits for it any more.
+Task<void> give_up_child(OrchestrationContext ctx, Run* run, const Step* step) {
+  const Ledger::Frame frame(*run->ledger);
+  const bool detaches = step->op == Op::kDivergingChild && is_detached(*step);
+  if (detaches) {
+    start_child(ctx, *step).detach();
+  } else {
+    const Future<Raw> child = start_child(ctx, *step);
+    co_await schedule(ctx, *run->ledger, activity::kEcho, run->token(*step));
+  }
+  if (step->number > 0) co_await ctx.schedule_timer(Milliseconds(step->number));
+  run->note(*step, detaches ? "detached" : "dropped");
 }
 
 }  // namespace
@@ -117,6 +132,10 @@ Task<void> run_instance_step(OrchestrationContext ctx, Run* run, const Step* ste
       start_child(ctx, *step).detach();
       if (step->number > 0) co_await ctx.schedule_timer(Milliseconds(step->number));
       run->note(*step, "detached");
+      break;
+    case Op::kDroppedUnknownChild:
+    case Op::kDivergingChild:
+      co_await give_up_child(ctx, run, step);
       break;
     case Op::kDetachedChild:
       start_child(ctx, *step).detach();

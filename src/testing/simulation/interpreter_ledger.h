@@ -30,7 +30,8 @@ struct GivenOutcome {
 
 class Ledger {
  public:
-  Ledger() = default;
+  // `tags_all`: every activity has a tag, because no node serves those without one.
+  explicit Ledger(bool tags_all = false) noexcept : tags_all_(tags_all) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
   ~Ledger() = default;
@@ -38,6 +39,7 @@ class Ledger {
   // An activity may run more than once, and each run may end differently.
   void completed(const ActivityContext& context, const std::string& result);
   void failed(const ActivityContext& context, const std::string& message);
+  [[nodiscard]] bool tags_all() const noexcept { return tags_all_; }
   [[nodiscard]] bool ran(const ActivityKey& key) const { return outcomes_.contains(key); }
   [[nodiscard]] bool gave(const ActivityKey& key, const GivenOutcome& outcome) const;
 
@@ -66,6 +68,7 @@ class Ledger {
   };
   void finish(const Kept& kept);
 
+  bool tags_all_;
   std::map<ActivityKey, std::set<GivenOutcome>> outcomes_;
   std::map<std::string, std::uint64_t> counts_;
   std::set<std::string> released_;

@@ -78,7 +78,7 @@ Task<void> call_in_session(OrchestrationContext ctx, Run* run, const Step* step)
   std::string text;
   for (std::uint64_t i = 0; i < step->number; ++i) {
     const std::string input = run->token(*step) + "." + std::to_string(i);
-    const std::string result = co_await ctx.schedule_activity<std::string>(activity::kEcho, input, options);
+    const std::string result = co_await schedule(ctx, *run->ledger, activity::kEcho, input, options);
     text += result + "; ";
   }
   run->note(*step, text);
@@ -89,8 +89,8 @@ Task<void> call_async(OrchestrationContext ctx, Run* run, const Step* step) {
   const std::string token = run->token(*step);
   ActivityOptions options;
   options.timeout(kAges);
-  Future<std::string> later = ctx.schedule_activity<std::string>(activity::kLater, token, options);
-  co_await ctx.schedule_activity<std::string>(activity::kRelease, token);
+  Future<std::string> later = schedule(ctx, *run->ledger, activity::kLater, token, options);
+  co_await schedule(ctx, *run->ledger, activity::kRelease, token);
   const std::string result = co_await later;
   run->note(*step, result);
 }
@@ -99,7 +99,7 @@ Task<void> catch_failure(OrchestrationContext ctx, Run* run, const Step* step) {
   const Ledger::Frame frame(*run->ledger);
   std::string text = "nothing was thrown";
   try {
-    text = co_await ctx.schedule_activity<std::string>(activity::kFails, run->token(*step));
+    text = co_await schedule(ctx, *run->ledger, activity::kFails, run->token(*step));
   } catch (const ActivityError& error) {
     text = error.what();
   }
@@ -111,9 +111,21 @@ Task<void> drop_activity(OrchestrationContext ctx, Run* run, const Step* step) {
   const Ledger::Frame frame(*run->ledger);
   const std::string token = run->token(*step);
   const std::string_view name = step->number % 2 == 0 ? activity::kEcho : activity::kNever;
-  std::optional<Future<std::string>> dropped(ctx.schedule_activity<std::string>(name, token + ".dropped"));
-  if (step->number % 3 != 0) co_await ctx.schedule_activity<std::string>(activity::kEcho, token);
+  std::optional<Future<std::string>> dropped(schedule(ctx, *run->ledger, name, token + ".dropped"));
+  if (step->number % 3 != 0) co_await schedule(ctx, *run->ledger, activity::kEcho, token);
   dropped.reset();
+  run->note(*step, "dropped");
+}
+
+// No node has its code: nodes fetch it and give it back, until it is dropped or ends as poison.
+Task<void> drop_unknown_activity(OrchestrationContext ctx, Run* run, const Step* step) {
+  const Ledger::Frame frame(*run->ledger);
+  const std::string token = run->token(*step);
+  {
+    const Future<std::string> dropped = schedule(ctx, *run->ledger, kUnknown, token);
+    co_await schedule(ctx, *run->ledger, activity::kEcho, token);
+  }
+  if (step->number > 0) co_await ctx.schedule_timer(Milliseconds(step->number));
   run->note(*step, "dropped");
 }
 
@@ -122,7 +134,7 @@ void detach_activity(OrchestrationContext ctx, const Run* run, const Step& step)
   const bool lasts = step.number % 2 == 1;
   ActivityOptions options;
   if (lasts) options.timeout(std::chrono::minutes(2));
-  ctx.schedule_activity<std::string>(lasts ? activity::kNever : activity::kEcho, run->token(step), options).detach();
+  schedule(ctx, *run->ledger, lasts ? activity::kNever : activity::kEcho, run->token(step), options).detach();
 }
 
 Task<void> wait_for_racing_signal(OrchestrationContext ctx, Run* run, const Step* step) {
@@ -139,7 +151,7 @@ Task<void> wait_for_signal(OrchestrationContext ctx, Run* run, const Step* step)
   Future<std::string> signal = ctx.schedule_wait<std::string>(token);
   if (step->op == Op::kSignalFromActivity) {
     const ActivityOptions options = persistent();
-    co_await ctx.schedule_activity<std::string>(activity::kRaise, token, options);
+    co_await schedule(ctx, *run->ledger, activity::kRaise, token, options);
   } else {
     ctx.set_kv_value(waiting_key(token), token);
   }
@@ -173,7 +185,7 @@ Task<void> read_fed_queue(OrchestrationContext ctx, Run* run, const Step* step) 
   const std::string token = run->token(*step);
   const ActivityOptions options = persistent();
   Future<std::string> feeding =
-      ctx.schedule_activity<std::string>(activity::kEnqueue, token + "#" + std::to_string(step->number), options);
+      schedule(ctx, *run->ledger, activity::kEnqueue, token + "#" + std::to_string(step->number), options);
   // Messages wait for those who read later.
   const bool late = step->number % 2 == 0;
   if (late) co_await feeding;
@@ -211,14 +223,16 @@ Task<void> run_activity_step(OrchestrationContext ctx, Run* run, const Step* ste
       run->note(*step, "detached");
       break;
     case Op::kUnknownActivity:
-      ctx.schedule_activity<std::string>(kUnknown, run->token(*step)).detach();
+      schedule(ctx, *run->ledger, kUnknown, run->token(*step)).detach();
       if (step->number > 0) co_await ctx.schedule_timer(Milliseconds(step->number));
       run->note(*step, "detached");
       break;
+    case Op::kDroppedUnknownActivity:
+      co_await drop_unknown_activity(ctx, run, step);
+      break;
     default: {
       const Call call = call_for(*run, *step);
-      const auto result =
-          co_await ctx.schedule_activity<std::string>(call.activity, call.input, call.options).as_result();
+      const auto result = co_await schedule(ctx, *run->ledger, call.activity, call.input, call.options).as_result();
       run->note(*step, !result && result.error().is_timeout() ? "timed out" : text_of(result));
     }
   }

@@ -38,6 +38,10 @@ struct Run {
 // For activities that talk to the store, which may refuse any of their calls.
 [[nodiscard]] ActivityOptions persistent();
 
+// With the served tag, if no node serves activities without one.
+[[nodiscard]] Future<std::string> schedule(OrchestrationContext ctx, const Ledger& ledger, std::string_view activity,
+                                           const std::string& input, ActivityOptions options = ActivityOptions());
+
 [[nodiscard]] Task<void> run_block(OrchestrationContext ctx, Run* run, const Block* block);
 // Each of them one family of operations.
 [[nodiscard]] Task<void> run_activity_step(OrchestrationContext ctx, Run* run, const Step* step);

@@ -28,14 +28,16 @@ enum class LifeCall : std::uint8_t {
   kForceDelete,
   kRestart,  // deletes with force and starts again, with nothing in between
   kPrune,
-  kCancel,       // perhaps when nothing is there
-  kTerminate,    // the same
-  kRaise,        // when no instance has the id: none may receive it
-  kCancelAhead,  // the same, sent even if it is missing: the next instance is cancelled
-  kRaiseAhead,   // the same with an event: the next instance receives it
-  kBulkDelete,   // by id and state; `generation` is the choice of states
-  kBulkPrune,    // the same
-  kMissing,      // something for an id that never exists
+  kCancel,         // perhaps when nothing is there
+  kTerminate,      // the same
+  kRaise,          // when no instance has the id: none may receive it
+  kCancelAhead,    // the same, sent even if it is missing: the next instance is cancelled
+  kRaiseAhead,     // the same with an event: the next instance receives it
+  kBulkDelete,     // by id and state; `generation` is the choice of states
+  kBulkPrune,      // the same
+  kMissing,        // something for an id that never exists
+  kStartUnserved,  // another id, with a version that no node has
+  kSurvey,         // what is reported as stuck: that start as long as it waits, and nothing that can go on
   kLook,
   kSettle,  // terminates what would never end by itself
 };
@@ -58,6 +60,7 @@ struct LifePlan {
   bool contested = false;
   std::vector<Program> generations;
   std::vector<LifeStep> steps;
+  std::optional<Program> unserved;  // of another id; no node has the version it asks for
   std::set<std::string> waits_for;  // roots that must have started before it does: its children want their ids
   bool operator==(const LifePlan&) const = default;
 

@@ -71,6 +71,14 @@ class LifeClient {
       case LifeCall::kMissing:
         call_nobody();
         return true;
+      case LifeCall::kStartUnserved:
+        client_.start_orchestration(instance_id_of(*plan_.unserved), std::string(kInterpret),
+                                    Raw(encode_assignment({*plan_.unserved, {}})),
+                                    StartInstanceOptions().version(*plan_.unserved->version));
+        return true;
+      case LifeCall::kSurvey:
+        survey();
+        return true;
       case LifeCall::kLook:
         look();
         return true;
@@ -235,6 +243,31 @@ class LifeClient {
     if (path && life_.cancelled_ahead.contains(*path)) problem("that it is cancelled", "the output of " + *path);
   }
 
+  // Nothing happens between the calls of one step.
+  void survey() {
+    const std::string unserved = instance_id_of(*plan_.unserved);
+    const bool waits = client_.get_orchestration_status(unserved).state == OrchestrationState::kPending;
+    bool listed = false;
+    for (const StuckInstance& stuck : client_.find_stuck_instances()) {
+      if (stuck.instance == unserved) listed = true;
+      if (!is_missing_code(stuck.reason)) problem("no report of " + stuck.instance + " as stuck", stuck.reason);
+    }
+    if (waits && !listed) problem("that the waiting start of " + unserved + " is reported as stuck", "it is not");
+    if (!waits && listed) problem("that " + unserved + ", which has ended, is not reported as stuck", "it is");
+  }
+
+  // What no node has or serves: at any time, or before the roll-out of the second version.
+  [[nodiscard]] bool is_missing_code(const std::string& reason) const {
+    const auto names = [&](std::string_view what) { return reason.find(what) != std::string::npos; };
+    if (names(kUnknown) || names(kUnservedTag) || names(kUnservedVersion)) return true;
+    const auto has_second = [](const NodeInfo& node) {
+      return std::any_of(node.orchestrations.begin(), node.orchestrations.end(),
+                         [](const OrchestrationVersion& code) { return code.version.to_string() == kSecondVersion; });
+    };
+    const std::vector<NodeInfo> nodes = client_.list_nodes();
+    return names(kSecondVersion) && std::none_of(nodes.begin(), nodes.end(), has_second);
+  }
+
   [[nodiscard]] bool never_ends() const {
     const auto ends = [&](const Program& each) {
       if (!plan_.contested && !life_.possible.contains(each.path)) return true;
@@ -283,6 +316,10 @@ std::string_view to_string(LifeCall call) noexcept {
       return "prune in bulk";
     case LifeCall::kMissing:
       return "call what is missing beside";
+    case LifeCall::kStartUnserved:
+      return "start what no node can run, beside";
+    case LifeCall::kSurvey:
+      return "ask what is stuck, beside";
     case LifeCall::kLook:
       return "look at";
     case LifeCall::kSettle:

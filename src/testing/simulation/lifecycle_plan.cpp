@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "testing/dice.h"
+#include "testing/simulation/interpreter.h"
 #include "testing/simulation/lifecycle.h"
 #include "testing/simulation/program_generator.h"
 #include "testing/simulation/program_prediction.h"
@@ -49,6 +50,7 @@ class LifePlanner {
     if (restarts_ || dice_.chance(70)) begin();
     add(LifeCall::kLook);
     add(LifeCall::kSettle);
+    ask_what_is_stuck();
     return std::move(plan_);
   }
 
@@ -83,6 +85,29 @@ class LifePlanner {
     const LifeCall call = dice_.one_of({LifeCall::kPrune, LifeCall::kCancel, LifeCall::kTerminate, LifeCall::kLook,
                                         LifeCall::kMissing, LifeCall::kBulkDelete, LifeCall::kBulkPrune});
     add(call, call == LifeCall::kBulkDelete || call == LifeCall::kBulkPrune ? dice_.below(kStateChoices) : 0);
+  }
+
+  // Thrown for aside, so that the other choices of the seed stay as they are.
+  void ask_what_is_stuck() {
+    Dice aside(Dice(dice_).next() ^ 0x57C4);
+    if (!aside.chance(15)) return;
+    Program unserved;
+    unserved.path = "unserved" + std::to_string(plan_.index);
+    unserved.version = std::string(kUnservedVersion);
+    unserved.ending = Ending::kPoisons;
+    unserved.sections.emplace_back();
+    plan_.unserved = std::move(unserved);
+    std::size_t place = insert(LifeCall::kStartUnserved, aside.below(plan_.steps.size()));
+    for (std::size_t i = aside.between(1, 3); i > 0; --i) {
+      place = insert(LifeCall::kSurvey, aside.between(place + 1, plan_.steps.size() - 1));
+    }
+  }
+  // At the time of what it comes before. Returns `place`.
+  std::size_t insert(LifeCall call, std::size_t place) {
+    const auto next = plan_.steps.begin() + static_cast<std::ptrdiff_t>(place);
+    const Milliseconds after = next->after;
+    plan_.steps.insert(next, {call, after, 0});
+    return place;
   }
 
   void end() {

@@ -58,6 +58,9 @@ constexpr std::array<std::string_view, kOps> kOpNames = {
     "unknown activity",
     "unknown child",
     "shared child",
+    "dropped unknown activity",
+    "dropped unknown child",
+    "diverging child",
 };
 
 Op op_of(const std::string& name) {

@@ -72,8 +72,13 @@ enum class Op : std::uint8_t {
   kUnknownActivity,  // detached; no node has its code: it ends as poison; `number` is how long the code then waits
   kUnknownChild,     // the same of a child
   kSharedChild,      // under an id that others use; `number` is its Sharing
+  // Given up a turn later, and so often under way; `number` as in kUnknownActivity. The generator draws them as
+  // kUnknownActivity and kUnknownChild.
+  kDroppedUnknownActivity,
+  kDroppedUnknownChild,
+  kDivergingChild,  // its code does something else each time it runs; detached if `number` is odd, else dropped
 };
-inline constexpr std::size_t kOps = static_cast<std::size_t>(Op::kSharedChild) + 1;
+inline constexpr std::size_t kOps = static_cast<std::size_t>(Op::kDivergingChild) + 1;
 inline constexpr std::size_t kCommonOps = static_cast<std::size_t>(Op::kSaga) + 1;
 [[nodiscard]] std::string_view to_string(Op op) noexcept;
 
@@ -93,8 +98,9 @@ inline constexpr std::size_t kSharings = 5;
 enum class Ending : std::uint8_t {
   kCompletes,
   kFails,
-  kWaits,    // forever
-  kPoisons,  // no node has its code
+  kWaits,     // forever
+  kPoisons,   // no node has its code
+  kDiverges,  // wherever its code runs a second time
 };
 
 struct Program {
@@ -132,6 +138,10 @@ inline bool Program::operator==(const Program& other) const {
 // The clients' messages for its queue carry the path, so that no program reads those of another.
 [[nodiscard]] std::string message_name(const Program& program, std::size_t number);
 [[nodiscard]] Sharing sharing_of(const Step& step);
+// Of a kDivergingChild.
+[[nodiscard]] inline bool is_detached(const Step& step) noexcept {
+  return step.number % 2 == 1;
+}
 
 // What one execution hands to the next.
 struct ProgramState {

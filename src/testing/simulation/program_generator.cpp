@@ -60,6 +60,7 @@ class Generator {
     made.id = "s" + std::to_string(++steps_);
     made.number = number(made.op);
     if (made.op == Op::kUnservedActivity && made.number % 2 == 1) made.op = Op::kUnknownTimedActivity;
+    if (made.op == Op::kUnknownActivity || made.op == Op::kUnknownChild) vary_unknown(made);
     if (is_between(made.op, Op::kSetKey, Op::kReadKey) || made.op == Op::kForeignKey) {
       made.key = "k" + std::to_string(dice_.below(3));
     }
@@ -71,8 +72,22 @@ class Generator {
       }
     }
     if (is_between(made.op, Op::kChild, Op::kForeignKey)) made.programs.push_back(other_program(made));
-    if (made.op == Op::kUnknownChild || made.op == Op::kSharedChild) made.programs.push_back(life_child(made));
+    const bool is_unknown_child = made.op == Op::kUnknownChild || made.op == Op::kDroppedUnknownChild;
+    if (is_unknown_child || made.op == Op::kDivergingChild || made.op == Op::kSharedChild) {
+      made.programs.push_back(life_child(made));
+    }
     return made;
+  }
+
+  // Thrown for aside, so that the other choices of the seed stay as they are.
+  void vary_unknown(Step& step) {
+    Dice aside(Dice(dice_).next() ^ 0xD209BED);
+    if (step.op == Op::kUnknownActivity) {
+      if (aside.chance(50)) step.op = Op::kDroppedUnknownActivity;
+      return;
+    }
+    step.op = aside.one_of({Op::kUnknownChild, Op::kDroppedUnknownChild, Op::kDivergingChild});
+    if (step.op == Op::kDivergingChild && aside.chance(50)) ++step.number;
   }
 
   // An item ends as poison only after many attempts, so such steps are rare.
@@ -148,11 +163,16 @@ class Generator {
   }
 
   Program life_child(const Step& step) {
-    if (step.op == Op::kUnknownChild) {
+    if (step.op != Op::kSharedChild) {
       Program unknown;
       unknown.path = path_ + "/" + step.id;
-      unknown.ending = Ending::kPoisons;
+      unknown.ending = step.op == Op::kDivergingChild ? Ending::kDiverges : Ending::kPoisons;
       unknown.sections.emplace_back();
+      // A detached one must end by itself.
+      if (step.op == Op::kDivergingChild && is_detached(step)) {
+        Step& end = unknown.sections.front().emplace_back();
+        end.id = "s1";
+      }
       return unknown;
     }
     const Sharing sharing = sharing_of(step);

@@ -103,6 +103,7 @@ class Prediction {
       case Op::kCaughtFailure:
         return {"activity '" + std::string(activity::kFails) + "' failed: " + name + " fails"};
       case Op::kDroppedActivity:
+      case Op::kDroppedUnknownActivity:
         return {"dropped"};
       case Op::kDetachedActivity:
       case Op::kUnknownActivity:
@@ -166,9 +167,12 @@ class Prediction {
     if (!alone) rule.parent = program_.path;
     if (alone || shared || step.op == Op::kNamedChild || step.op == Op::kForeignKey) rule.id = instance_id_of(other);
     const bool parent_may_be_cut = rule_.may_be_cancelled || rule_.may_be_terminated;
-    const bool dropped = step.op == Op::kDroppedChild || sharing == Sharing::kDropped || sharing == Sharing::kHeld;
+    const bool diverges = step.op == Op::kDivergingChild;
+    const bool dropped = step.op == Op::kDroppedChild || step.op == Op::kDroppedUnknownChild ||
+                         (diverges && !is_detached(step)) || sharing == Sharing::kDropped || sharing == Sharing::kHeld;
     rule.touched = rule_.touched;
-    rule.detached = step.op == Op::kDetachedChild || step.op == Op::kUnknownChild || sharing == Sharing::kDetached;
+    rule.detached = step.op == Op::kDetachedChild || step.op == Op::kUnknownChild || (diverges && is_detached(step)) ||
+                    sharing == Sharing::kDetached;
     rule.never_starts = rule_.never_starts || (step.op == Op::kDroppedChild && step.number % 3 == 0);
     rule.may_be_missing = rule_.may_be_missing || parent_may_be_cut || shared;
     // Clients address an id, whichever instance has it.
@@ -187,6 +191,12 @@ class Prediction {
       case Op::kUnknownChild:
       case Op::kDetachedChild:
         value.allowed = {"detached"};
+        break;
+      case Op::kDroppedUnknownChild:
+        value.allowed = {"dropped"};
+        break;
+      case Op::kDivergingChild:
+        value.allowed = {is_detached(step) ? "detached" : "dropped"};
         break;
       case Op::kDetachedStart:
         value.allowed = {"started"};

@@ -73,6 +73,11 @@ class Planner {
   RootPlan plan_;
 };
 
+// Thrown for aside, so that the programs stay as they are.
+bool random_tags_all(std::uint64_t seed) {
+  return Dice(Dice(seed ^ 0x7A66ED).next()).chance(15);
+}
+
 }  // namespace
 
 bool RootPlan::has(ClientCall call) const {
@@ -89,7 +94,7 @@ std::vector<RootPlan> random_plans(std::uint64_t seed, std::size_t size) {
 
 RandomWorkload::RandomWorkload(std::uint64_t seed, RandomWorkloadOptions options)
     : plans_(random_plans(seed, options.size)),
-      ledger_(std::make_shared<Ledger>()),
+      ledger_(std::make_shared<Ledger>(random_tags_all(seed))),
       clients_(std::make_shared<Clients>()) {
   if (options.lifecycles) {
     std::vector<std::string> lasting;
@@ -130,6 +135,7 @@ void RandomWorkload::predict_all() {
     intervention.cancel = life.has(LifeCall::kCancel) || life.has(LifeCall::kCancelAhead);
     intervention.terminate = true;  // to settle it
     for (const Program& program : life.generations) predict(program, intervention, rules_);
+    if (life.unserved) predict(*life.unserved, {}, rules_);
   }
 }
 

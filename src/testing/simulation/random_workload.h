@@ -70,6 +70,10 @@ class RandomWorkload final : public Workload {
 
   [[nodiscard]] Registry registry(int generation) override;
   [[nodiscard]] std::vector<std::string> tags() const override { return {std::string(kServedTag)}; }
+  [[nodiscard]] bool tags_all() const override { return ledger_->tags_all(); }
+  [[nodiscard]] bool allows(const HistoryFinding& finding) const override {
+    return finding.name == kDiverge || (finding.version && finding.version->to_string() == kUnservedVersion);
+  }
   void node_ended(const std::string& id) override { ledger_->forget_node(id); }
   [[nodiscard]] std::vector<ClientAction> actions(Timestamp start) override;
   [[nodiscard]] std::vector<std::string> check(Provider& store, const RunFacts& facts) override;

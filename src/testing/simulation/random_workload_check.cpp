@@ -223,6 +223,7 @@ void WorkloadCheck::check_left_behind(const InstanceRule& rule, const std::strin
 void WorkloadCheck::check_ended(const InstanceRule& rule, const std::string& instance) {
   const OrchestrationStatus status = client_.get_orchestration_status(instance);
   const bool cut = may_be_cut_.contains(rule.path);
+  if (rule.ending == Ending::kDiverges && is_end_of_diverging(rule, status)) return;
   switch (status.state) {
     case OrchestrationState::kCompleted:
       return check_completed(rule, instance, status);
@@ -246,13 +247,25 @@ void WorkloadCheck::check_ended(const InstanceRule& rule, const std::string& ins
       if (!may_run_on_.contains(rule.path)) add(instance, "that it has ended", described(status));
       return;
   }
-  std::string expected = rule.ending == Ending::kCompletes ? "that it completes"
-                         : rule.ending == Ending::kFails   ? "that it fails with '" + rule.failure + "'"
-                         : rule.ending == Ending::kPoisons ? "that it ends as poison"
-                                                           : "that it waits for its end";
+  std::string expected = rule.ending == Ending::kCompletes  ? "that it completes"
+                         : rule.ending == Ending::kFails    ? "that it fails with '" + rule.failure + "'"
+                         : rule.ending == Ending::kPoisons  ? "that it ends as poison"
+                         : rule.ending == Ending::kDiverges ? "that it ends as nondeterministic"
+                                                            : "that it waits for its end";
   if (rule.may_be_cancelled || cut) expected += " or is cancelled";
   if (rule.may_be_terminated) expected += " or is terminated";
   add(instance, expected, described(status));
+}
+
+// Where nothing made a node replay it, its code came to its end.
+bool WorkloadCheck::is_end_of_diverging(const InstanceRule& rule, const OrchestrationStatus& status) {
+  if (status.completed()) return rule.detached && path_in_output(status.output.value_or("")) == rule.path;
+  return status.error && is_nondeterminism(*status.error);
+}
+
+bool WorkloadCheck::is_nondeterminism(const ErrorDetails& error) {
+  const auto* configuration = std::get_if<ConfigurationError>(&error);
+  return configuration && configuration->kind == ConfigurationErrorKind::kNondeterminism;
 }
 
 void WorkloadCheck::check_completed(const InstanceRule& rule, const std::string& instance,

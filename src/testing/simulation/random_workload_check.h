@@ -57,6 +57,8 @@ class WorkloadCheck {
   void check_life(const LifePlan& plan);
   void check_cancelled_ahead(const LifePlan& plan, const OrchestrationStatus& status, const std::string& path);
   void check_ended(const InstanceRule& rule, const std::string& instance);
+  [[nodiscard]] static bool is_end_of_diverging(const InstanceRule& rule, const OrchestrationStatus& status);
+  [[nodiscard]] static bool is_nondeterminism(const ErrorDetails& error);
   void check_completed(const InstanceRule& rule, const std::string& instance, const OrchestrationStatus& status);
   void check_what_is_left(const InstanceRule& rule, const std::string& instance, const OrchestrationStatus& status);
   // What is wrong with an output, or with a part of it; empty: nothing.

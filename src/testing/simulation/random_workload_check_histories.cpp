@@ -154,7 +154,8 @@ void WorkloadCheck::check_origin(const std::string& parent, const std::string& p
   const auto* application = std::get_if<ApplicationError>(&*error);
   const bool is_cancel = (child.may_be_cancelled || may_be_cut_.contains(path)) && application &&
                          application->kind == ApplicationErrorKind::kCancelled;
-  if (!is_own && !is_poison && !is_refusal && !is_wish && !is_cancel) {
+  const bool diverges = child.ending == Ending::kDiverges && is_nondeterminism(*error);
+  if (!is_own && !is_poison && !diverges && !is_refusal && !is_wish && !is_cancel) {
     add(parent, "a failure of its child " + path, text);
   }
 }

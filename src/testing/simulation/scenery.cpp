@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <initializer_list>
+#include <utility>
 
 #include "testing/dice.h"
 
@@ -16,17 +18,28 @@ constexpr unsigned kSqlitePercent = 10;
 constexpr std::uint32_t kMaxAttempts = 80;
 
 // Half of them end before most locks do, and some last longer than a node waits for a lock that it could not end.
-Scenery::StoreOutage random_outage(Dice dice) {
+Scenery::StoreOutage random_outage(Dice& dice, std::initializer_list<Refusal> refusals) {
   Scenery::StoreOutage outage;
-  if (!dice.chance(25)) return outage;
   outage.step = dice.between(1, 300);
   outage.length = Milliseconds(dice.chance(50)   ? dice.below(5'000)
                                : dice.chance(70) ? dice.between(5'000, 600'000)
                                                  : dice.between(1'800'000, 3'600'000));
-  outage.refusal = dice.one_of({Refusal::kSomeCommits, Refusal::kCommits, Refusal::kChanges, Refusal::kAll});
+  outage.refusal = dice.one_of(refusals);
   // An item that fails alone for longer than this ends as poison, as it should.
   if (outage.refusal == Refusal::kSomeCommits) outage.length = std::min(outage.length, Milliseconds(60'000));
   return outage;
+}
+
+// Only the first may refuse some commits: of two in a row, an item could fail alone for too long.
+std::vector<Scenery::StoreOutage> random_outages(Dice dice) {
+  if (!dice.chance(25)) return {};
+  std::vector<Scenery::StoreOutage> outages{
+      random_outage(dice, {Refusal::kSomeCommits, Refusal::kCommits, Refusal::kChanges, Refusal::kAll})};
+  const std::size_t more = dice.chance(50) ? dice.between(1, 3) : 0;
+  for (std::size_t i = 0; i < more; ++i) {
+    outages.push_back(random_outage(dice, {Refusal::kCommits, Refusal::kChanges, Refusal::kAll}));
+  }
+  return outages;
 }
 
 Scenery::ClockStep random_clock_step(Dice dice) {
@@ -61,7 +74,7 @@ Scenery::Scenery(std::uint64_t seed, const RunOptions& options) {
   faults = options.max_faults.value_or(thrown_faults);
   faults_per_1000_steps = dice.between(5, 60);
   if (faults > 0 && contains(options.faults, Fault::kStoreOutage))
-    store_outage = random_outage(Dice(Dice(seed ^ 0x07A6E).next()));
+    store_outages = random_outages(Dice(Dice(seed ^ 0x07A6E).next()));
   if (faults > 0 && contains(options.faults, Fault::kClockStep))
     clock_step = random_clock_step(Dice(Dice(seed ^ 0xC10C5).next()));
   new_engine_ = dice.chance(50);
@@ -83,7 +96,7 @@ Scenery::Scenery(std::uint64_t seed, const RunOptions& options) {
   }
 }
 
-RuntimeOptions Scenery::node_options(std::size_t place, int generation, const std::vector<std::string>& tags) const {
+RuntimeOptions Scenery::node_options(std::size_t place, int generation, const Tags& tags) const {
   const Place& here = places_.at(place);
   RuntimeOptions options;
   options.orchestration_concurrency = here.turns;
@@ -100,7 +113,13 @@ RuntimeOptions Scenery::node_options(std::size_t place, int generation, const st
   options.session_cleanup_interval = std::chrono::hours(24 * 100);
   options.fetch_only_registered = here.only_registered;
   if (here.named) options.worker_node_id = "named node " + std::to_string(place);
-  if (here.serves_tags && !tags.empty()) options.worker_tag_filter = TagFilter::untagged_and(tags);
+  if (tags.only) {
+    // New code has activities that no other node has.
+    const bool serves = here.serves_tags || generation > 0;
+    options.worker_tag_filter = serves ? TagFilter::tags(tags.names) : TagFilter::none();
+  } else if (here.serves_tags && !tags.names.empty()) {
+    options.worker_tag_filter = TagFilter::untagged_and(tags.names);
+  }
   if (generation > 0 && new_engine_) {
     const SemanticVersion own = engine_version();
     options.engine_version = SemanticVersion{own.major, own.minor + 1, 0};

@@ -16,9 +16,12 @@ namespace perdure::testing::simulation {
 struct Scenery {
   Scenery(std::uint64_t seed, const RunOptions& options);
 
-  // `tags` are those that the workload needs; the first node serves them all.
-  [[nodiscard]] RuntimeOptions node_options(std::size_t place, int generation,
-                                            const std::vector<std::string>& tags) const;
+  // The tags that the workload needs; the first node serves them all.
+  struct Tags {
+    std::vector<std::string> names;
+    bool only = false;  // nodes serve no activities without a tag
+  };
+  [[nodiscard]] RuntimeOptions node_options(std::size_t place, int generation, const Tags& tags) const;
 
   std::size_t nodes = 3;
   StoreKind store = StoreKind::kMemory;
@@ -28,12 +31,13 @@ struct Scenery {
   std::size_t faults = 0;
   std::size_t faults_per_1000_steps = 0;
   struct StoreOutage {
-    std::size_t step = 0;  // 0: there is none
+    std::size_t step = 0;  // of the run
     Milliseconds length{0};
     Refusal refusal = Refusal::kNone;
     [[nodiscard]] std::string describe() const;
   };
-  StoreOutage store_outage;
+  // One that begins while another lasts takes its place.
+  std::vector<StoreOutage> store_outages;
   struct ClockStep {
     std::size_t step = 0;  // of the run; 0: the clock is not set
     Milliseconds by{0};

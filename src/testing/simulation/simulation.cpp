@@ -89,7 +89,7 @@ class Simulation {
   }
 
   [[nodiscard]] RuntimeOptions node_options(std::size_t place, int generation) const {
-    RuntimeOptions options = scenery_.node_options(place, generation, workload_.tags());
+    RuntimeOptions options = scenery_.node_options(place, generation, {workload_.tags(), workload_.tags_all()});
     if (place == 0 && workload_.needs_unknown_names()) options.fetch_only_registered = false;
     if (options_.adjust_node) options_.adjust_node(options);
     return options;
@@ -103,7 +103,7 @@ class Simulation {
         never_ends(Workload::Delay::kBusy,
                    "the cluster has not come to rest after " + std::to_string(steps_) + " steps");
       if (steps_ == scenery_.latest_upgrade) begin_upgrade();
-      if (steps_ == scenery_.store_outage.step) begin_store_outage();
+      begin_store_outages();
       if (steps_ == scenery_.clock_step.step) set_clock();
       problems(ProblemKind::kStore, store_->audit().problems());
     }
@@ -351,16 +351,7 @@ class Simulation {
   }
 
   void damage(Timestamp now) {
-    const auto& histories = store_->audit().histories();
-    if (histories.empty()) return;
-    auto victim = histories.begin();
-    std::advance(victim, static_cast<std::ptrdiff_t>(chance_.below(histories.size())));
-    if (victim->second.empty()) return;
-    const EventId event = 1 + chance_.below(victim->second.size());
-    say("", now, Fault::kDamage,
-        "event " + std::to_string(event) + " of execution " + std::to_string(victim->first.second) + " of " +
-            victim->first.first);
-    store_->damage(victim->first.first, victim->first.second, event);
+    if (const auto event = store_->damage_one(chance_)) say("", now, Fault::kDamage, *event);
   }
 
   void say(const std::string& actor, Timestamp now, Fault fault, const std::string& details) {
@@ -374,9 +365,12 @@ class Simulation {
     if (cluster_.latest_generation() != kLatestGeneration) cluster_.upgrade(0, false, store_time());
   }
 
-  void begin_store_outage() {
-    say("", store_time(), Fault::kStoreOutage, scenery_.store_outage.describe());
-    cluster_.refuse(scenery_.store_outage.refusal, store_time() + scenery_.store_outage.length);
+  void begin_store_outages() {
+    for (const Scenery::StoreOutage& outage : scenery_.store_outages) {
+      if (outage.step != steps_) continue;
+      say("", store_time(), Fault::kStoreOutage, outage.describe());
+      cluster_.refuse(outage.refusal, store_time() + outage.length);
+    }
   }
 
   void set_clock() {
@@ -411,6 +405,8 @@ class Simulation {
         }));
     report_.histories = check_rebuilding(*real_store_, workload_.registry(kLatestGeneration), store_->read_damage(),
                                          workload_.needs_unknown_names());
+    std::erase_if(report_.histories, [this](const auto& finding) { return workload_.allows(finding); });
+    if (!cut_short_ && facts.lost_children.empty()) problems(ProblemKind::kStore, check_stuck(*real_store_));
     for (const HistoryFinding& finding : report_.histories) problem(ProblemKind::kHistory, finding.to_string());
     problems(ProblemKind::kOutcome, workload_.check(*real_store_, facts));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <perdure/client.h>
+#include <perdure/history_check.h>
 #include <perdure/provider.h>
 #include <perdure/registry.h>
 #include <perdure/types.h>
@@ -50,6 +51,10 @@ class Workload {
   [[nodiscard]] virtual Registry registry(int generation) = 0;
   // Tags that the cluster must serve; others are served by nobody.
   [[nodiscard]] virtual std::vector<std::string> tags() const { return {}; }
+  // Every activity has one of these tags, so no node needs to serve those without one.
+  [[nodiscard]] virtual bool tags_all() const { return false; }
+  // Whether the check of histories may find this: the workload has orchestrations that diverge or have no code.
+  [[nodiscard]] virtual bool allows(const HistoryFinding& /*finding*/) const { return false; }
   // Some node must fetch items that no node has code for, so that they end as poison.
   [[nodiscard]] virtual bool needs_unknown_names() const { return false; }
   // Clients have pruned it, so that old executions may be gone in the end.
