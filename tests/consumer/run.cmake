@@ -61,3 +61,10 @@ if(NOT HOW STREQUAL "add_subdirectory")  # where the components are off unless s
     message(FATAL_ERROR "the consumer of perdure::prometheus and perdure::spdlog printed: ${output}")
   endif()
 endif()
+
+if(HOW STREQUAL "find_package")
+  execute_process(COMMAND ${BINARY}/toolchain_consumer OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT output MATCHES "toolchain: works")
+    message(FATAL_ERROR "the consumer with other flags printed: ${output}")
+  endif()
+endif()

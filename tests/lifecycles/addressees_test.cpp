@@ -7,6 +7,7 @@ namespace {
 
 using Addressees = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(Addressees);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Addressees);
 
 // Messages sent to the old instance are deleted with it.
 TEST_P(Addressees, AMessageForTheOldOneIsNotReadByTheNew) {

@@ -40,6 +40,7 @@ class Attempts : public ::testing::TestWithParam<WorldKind> {
 };
 INSTANTIATE_TEST_SUITE_P(Worlds, Attempts, ::testing::ValuesIn(stepped_worlds()),
                          [](const auto& kind) { return kind.param.name(); });
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Attempts);
 
 RetryPolicy three_attempts() {
   return RetryPolicy(3).backoff(Backoff::fixed(10s));

@@ -9,6 +9,7 @@ namespace {
 
 using ForeignCancel = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(ForeignCancel);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(ForeignCancel);
 using SteppedForeignCancel = InEveryWorld;
 INSTANTIATE_TEST_SUITE_P(Worlds, SteppedForeignCancel, ::testing::ValuesIn(stepped_worlds()),
                          [](const auto& kind) { return kind.param.name(); });

@@ -9,6 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using Ghosts = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(Ghosts);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Ghosts);
 
 TEST_P(Ghosts, ACancelOfADeletedInstanceDoesNotReachTheNext) {
   world.start_node(add_readers());

@@ -10,6 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using Ids = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(Ids);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Ids);
 
 using Text = std::string;
 

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   try {
     const Logger logger(std::make_shared<test::ProblemSink>(true));
     const bool plain = std::string(argv[3]) == "plain";
-    Runtime runtime(test::open_life_store({argv[1], argv[2]}, logger), test::life_registry(),
+    Runtime runtime(test::open_life_store({argv[1], argv[2]}, logger), test::life_registry(plain),
                     test::life_node_options(plain, logger));
     pollfd input{STDIN_FILENO, POLLIN, 0};
     while (::poll(&input, 1, -1) < 0) {

@@ -14,7 +14,7 @@ class LifeThreads final : public LifeNodes {
     for (const auto& store : stores) {
       const bool plain = !runtimes_.empty();
       runtimes_.push_back(
-          std::make_unique<Runtime>(store, life_registry(), life_node_options(plain, Logger(problems_))));
+          std::make_unique<Runtime>(store, life_registry(plain), life_node_options(plain, Logger(problems_))));
     }
   }
   void kill_one(Dice&) override {}
@@ -28,15 +28,16 @@ class LifeThreads final : public LifeNodes {
 class LifeProcesses final : public LifeNodes {
  public:
   explicit LifeProcesses(StoreAddress address) : address_(std::move(address)) {
-    for (int i = 0; i < 2; ++i) start();
+    for (const bool plain : {false, true}) start(plain);
   }
   void kill_one(Dice& dice) override {
     const std::scoped_lock lock(mutex_);
     auto victim = nodes_.begin();
     if (dice.chance(50)) ++victim;
-    victim->kill();
+    const bool plain = victim->plain;
+    victim->process.kill();
     nodes_.erase(victim);
-    start();
+    start(plain);
   }
   [[nodiscard]] std::vector<std::string> problems() const override {
     std::vector<std::string> lines;
@@ -46,18 +47,24 @@ class LifeProcesses final : public LifeNodes {
   }
 
  private:
+  struct Node {
+    Node(std::vector<std::string> command, const std::string& log, bool is_plain)
+        : process(std::move(command), log), plain(is_plain) {}
+    ChildProcess process;
+    bool plain;
+  };
+
   // The caller does not wait until it is ready: a kill while it opens the store is a valid case too.
-  void start() {
-    const std::string plain = started_++ % 2 == 0 ? "fast" : "plain";
-    nodes_.emplace_back(std::vector<std::string>{PERDURE_LIFE_NODE_CHILD, address_.url, address_.schema, plain}, log_);
+  void start(bool plain) {
+    std::vector<std::string> command{PERDURE_LIFE_NODE_CHILD, address_.url, address_.schema, plain ? "plain" : "fast"};
+    nodes_.emplace_back(std::move(command), log_, plain);
   }
 
   StoreAddress address_;
   TemporaryFolder folder_;
   std::string log_ = folder_.file("problems");
   std::mutex mutex_;
-  std::list<ChildProcess> nodes_;
-  int started_ = 0;
+  std::list<Node> nodes_;
 };
 
 }  // namespace

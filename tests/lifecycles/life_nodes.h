@@ -20,7 +20,8 @@ namespace perdure::test {
 inline constexpr Milliseconds kOrphanRetention{2'000};
 
 [[nodiscard]] std::shared_ptr<Provider> open_life_store(const StoreAddress& address, const Logger& logger = {});
-// One node of a cluster has the fast path and a large cache, the other neither. Locks of killed nodes end soon.
+// One node of a cluster has the fast path and a large cache. The plain one has neither, and fetches only what it has
+// code for. Locks of killed nodes end soon.
 [[nodiscard]] RuntimeOptions life_node_options(bool plain, const Logger& logger);
 
 // Collects log lines that no run of the random lifecycles may write: errors and violations.

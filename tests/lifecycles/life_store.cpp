@@ -36,6 +36,7 @@ RuntimeOptions life_node_options(bool plain, const Logger& logger) {
   options.logger = logger;
   if (plain) {
     options.fast_path = false;
+    options.fetch_only_registered = true;
     options.cached_executions = 4;
   }
   return options;

@@ -6,8 +6,10 @@
 #include <thread>
 #include <utility>
 
+#include "cli/instance_copies.h"
 #include "lifecycles/life_nodes.h"
 #include "lifecycles/random_life.h"
+#include "providers/instance_import.h"
 #include "support/eventually.h"
 
 namespace perdure::test {
@@ -22,6 +24,18 @@ bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
 
+// The time since something was sent to an id without an instance. On a machine that stood still it may have been
+// discarded by right.
+class Early {
+ public:
+  [[nodiscard]] bool may_be_discarded() const {
+    return std::chrono::steady_clock::now() - sent_ > kOrphanRetention / 2;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point sent_ = std::chrono::steady_clock::now();
+};
+
 InstanceFilter only(std::vector<std::string> ids) {
   InstanceFilter filter;
   filter.ids = std::move(ids);
@@ -30,8 +44,9 @@ InstanceFilter only(std::vector<std::string> ids) {
 
 }  // namespace
 
-LifecycleSeed::LifecycleSeed(Client client, std::uint64_t seed, std::function<void()> on_call)
-    : client_(std::move(client)),
+LifecycleSeed::LifecycleSeed(std::shared_ptr<Provider> store, std::uint64_t seed, std::function<void()> on_call)
+    : store_(std::move(store)),
+      client_(store_),
       seed_(seed),
       prefix_("s" + std::to_string(seed) + "-"),
       on_call_(std::move(on_call)) {}
@@ -46,7 +61,7 @@ std::vector<std::string> LifecycleSeed::run() {
   }
   for (std::thread& each : clients) each.join();
   end_all();
-  check_letters();
+  check_used_once();
   if (problems_.empty()) delete_all();
   return problems_;
 }
@@ -75,11 +90,14 @@ void LifecycleSeed::act(Dice& dice) {
   if (dice.chance(2)) return replace_in_bulk_deletion(dice);
   const std::string id = shared_id(prefix_, dice.below(kSharedIds));
   const std::string other = shared_id(prefix_, dice.below(kSharedIds));
-  const std::size_t what = dice.below(20);
+  const std::size_t what = dice.below(23);
   if (what <= 2) return start(dice, id, StartPolicy::kIgnore);
   if (what <= 5) return start(dice, id, StartPolicy::kReplaceIfTerminal);
   if (what == 6) return start(dice, id, StartPolicy::kFail);
   if (what == 7) return send_letter(dice.below(1'000'000));
+  if (what == 20) return send_numbers(dice);
+  if (what == 21) return end_before_start(dice);
+  if (what == 22) return move_an_instance(dice);
   if (what >= 18) return look(id);
   PruneOptions keep;
   keep.keep_last = dice.between(1, 2);
@@ -118,17 +136,70 @@ void LifecycleSeed::start(Dice& dice, const std::string& id, StartPolicy policy)
 void LifecycleSeed::send_letter(std::size_t number) {
   const std::string text = std::to_string(number);
   const std::string id = prefix_ + "letter" + text;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!letters_.emplace(id, text).second) return;
-  }
-  const auto sent = std::chrono::steady_clock::now();
+  if (!use_once(id, "Completed \"" + text + "\"")) return;
+  const Early early;
   call([&] { client_.enqueue_event(id, "letters", text); });
   call([&] { client_.start_orchestration(id, "Letter"); });
-  // On a machine that stood still it may have been discarded by right.
-  if (std::chrono::steady_clock::now() - sent > kOrphanRetention / 2) {
-    call([&] { client_.enqueue_event(id, "letters", text); });
-  }
+  if (early.may_be_discarded()) call([&] { client_.enqueue_event(id, "letters", text); });
+}
+
+// Some before the start, the others while the instance continues as new with those that it has not read.
+void LifecycleSeed::send_numbers(Dice& dice) {
+  const int last = static_cast<int>(dice.between(2, 9));
+  const int early_ones = static_cast<int>(dice.below(static_cast<std::size_t>(last) + 1));
+  const std::string id = prefix_ + "numbers" + std::to_string(dice.next());
+  if (!use_once(id, "Completed " + std::to_string(last * (last + 1) / 2))) return;
+  const auto send = [&](int first, int end) {
+    for (int number = first; number <= end; ++number) call([&] { client_.enqueue_event(id, "numbers", number); });
+  };
+  const Early early;
+  send(1, early_ones);
+  call([&] { client_.start_orchestration(id, "Numbers", NumbersRead{.wanted = last}); });
+  send(early_ones + 1, last);
+  if (early.may_be_discarded()) send(1, last);
+}
+
+// client.h: what is sent with even_if_missing reaches the next instance of the id.
+void LifecycleSeed::end_before_start(Dice& dice) {
+  const bool cancels = dice.chance(50);
+  const std::string id = prefix_ + "ended" + std::to_string(dice.next());
+  const std::string expected = cancels ? std::string("Cancelled cancelled: ") + kClientCancels
+                                       : std::string("Terminated terminated: ") + kClientTerminates;
+  if (!use_once(id, expected)) return;
+  const auto end = [&] {
+    call([&] {
+      if (cancels) client_.cancel_instance(id, kClientCancels, {.even_if_missing = true});
+      if (!cancels) client_.terminate_instance(id, kClientTerminates, {.even_if_missing = true});
+    });
+  };
+  const Early early;
+  end();
+  call([&] { client_.start_orchestration(id, "Letter"); });
+  if (early.may_be_discarded()) end();
+}
+
+// Out of the store and in again. What waits for the id meanwhile does not prevent it.
+void LifecycleSeed::move_an_instance(Dice& dice) {
+  auto* const target = dynamic_cast<InstanceImport*>(store_.get());
+  if (target == nullptr) return;
+  const std::string id = prefix_ + "moved" + std::to_string(dice.next());
+  if (!use_once(id, "Completed \"" + id + "\"")) return;
+  call([&] { client_.start_orchestration(id, "Outcome", id); });
+  call([&] {
+    if (!eventually([&] { return client_.get_orchestration_status(id).ended(); })) problem(id + " does not end");
+  });
+  call([&] {
+    const std::vector<InstanceCopy> copies = cli::copy_tree(*store_, id);
+    client_.delete_instance(id);
+    if (dice.chance(50)) client_.enqueue_event(id, "letters", "too late");
+    const auto imported = target->import_instances(copies);
+    if (!imported) problem(id + " cannot be imported: " + imported.error().message());
+  });
+}
+
+bool LifecycleSeed::use_once(const std::string& id, const std::string& expected) {
+  const std::scoped_lock lock(mutex_);
+  return used_once_.emplace(id, expected).second;
 }
 
 // Ids that only this client uses end as failed, and are replaced while a bulk deletion removes what has failed. A
@@ -149,7 +220,7 @@ void LifecycleSeed::replace_in_bulk_deletion(Dice& dice) {
   const auto replace = StartInstanceOptions().policy(StartPolicy::kReplaceIfTerminal);
   for (const std::string& id : ids) call([&] { client_.start_orchestration(id, "Outcome", id, replace); });
   deletion.join();
-  for (const std::string& id : ids) check_outcome(id, id);
+  for (const std::string& id : ids) check_outcome(id, "Completed \"" + id + "\"");
 }
 
 // ---- what must hold at any time ------------------------------------------------------------------------------------
@@ -258,19 +329,18 @@ void LifecycleSeed::end_all() {
   }
 }
 
-void LifecycleSeed::check_letters() {
-  for (const auto& [id, text] : letters_) check_outcome(id, text);
+void LifecycleSeed::check_used_once() {
+  for (const auto& [id, expected] : used_once_) check_outcome(id, expected);
 }
 
 // Of an id that is used once.
 void LifecycleSeed::check_outcome(const std::string& id, const std::string& expected) {
   call([&] {
-    const bool ended = eventually([&] { return client_.get_orchestration_status(id).ended(); });
+    static_cast<void>(eventually([&] { return client_.get_orchestration_status(id).ended(); }));
     const OrchestrationStatus status = client_.get_orchestration_status(id);
-    if (!ended || !status.completed() || status.result<std::string>() != expected) {
-      problem(id + " did not complete with '" + expected + "'; it is " + std::string(to_string(status.state)) + " " +
-              status.error_text());
-    }
+    const std::string shown = std::string(to_string(status.state)) + " " +
+                              (status.completed() ? status.output.value_or("") : status.error_text());
+    if (shown != expected) problem(id + " is '" + shown + "' instead of '" + expected + "'");
   });
   call([&] { client_.delete_instance(id, true); });
 }

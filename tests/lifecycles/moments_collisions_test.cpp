@@ -9,6 +9,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using Collisions = AtEveryMoment;
 PERDURE_AT_EVERY_MOMENT(Collisions);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Collisions);
 
 // A client's start and a child's start for one id: one of them has it, and the parent gets an outcome.
 TEST_P(Collisions, AClientsStartAndAChildsStartForOneId) {

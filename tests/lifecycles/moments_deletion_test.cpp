@@ -7,6 +7,7 @@ namespace {
 
 using MomentsOfDeletion = AtEveryMoment;
 PERDURE_AT_EVERY_MOMENT(MomentsOfDeletion);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(MomentsOfDeletion);
 
 // Client::delete_instance with force: "whatever runs is told to stop, and nothing of it stays".
 TEST_P(MomentsOfDeletion, ForcedDeletionAndANewStart) {

@@ -9,6 +9,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ForeignIds = AtEveryMoment;
 PERDURE_AT_EVERY_MOMENT(ForeignIds);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(ForeignIds);
 
 TEST_P(ForeignIds, AHastyParentDoesNotEndAForeignInstance) {
   at_every_moment(GetParam(), [](World& world, int moment) {

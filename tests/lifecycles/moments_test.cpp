@@ -6,6 +6,7 @@ namespace {
 
 using Moments = AtEveryMoment;
 PERDURE_AT_EVERY_MOMENT(Moments);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Moments);
 
 // Client::cancel_instance: "ends as cancelled, with everything it has started".
 TEST_P(Moments, CancellationEndsTheWholeTree) {

@@ -14,6 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using NodeSets = InEveryWorld;
 PERDURE_IN_EVERY_WORLD(NodeSets);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(NodeSets);
 
 using Text = std::string;
 

@@ -11,6 +11,7 @@ namespace {
 
 using Patterns = AtEveryMoment;
 PERDURE_AT_EVERY_MOMENT(Patterns);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Patterns);
 
 using Text = std::string;
 

@@ -74,6 +74,19 @@ Task<void> run_activity(Ctx ctx, LifePlan plan, std::uint64_t roll) {
   }
 }
 
+// A number that is lost or out of order is waited for in vain.
+Orchestration<int> read_numbers(Ctx ctx, NumbersRead numbers) {
+  constexpr int kReadInAnExecution = 3;
+  for (int i = 0; i < kReadInAnExecution && numbers.last < numbers.wanted; ++i) {
+    const int number = co_await ctx.dequeue_event<int>("numbers");
+    if (number != numbers.last + 1) continue;
+    numbers.last = number;
+    numbers.sum += number;
+  }
+  if (numbers.last < numbers.wanted) co_return ctx.continue_as_new(numbers);
+  co_return numbers.sum;
+}
+
 Orchestration<std::string> live(Ctx ctx, LifePlan plan) {
   Draws draws(plan, ctx.execution_id());
   Dice& dice = draws.dice;
@@ -131,10 +144,11 @@ std::string shared_id(const std::string& prefix, std::size_t number) {
   return prefix + static_cast<char>('a' + number);
 }
 
-Registry life_registry() {
+Registry life_registry(bool plain) {
   Registry registry;
   registry.add_activity("Echo", [](ActivityContext&, const std::string& text) { return text; });
   registry.add_orchestration("Life", live);
+  if (!plain) registry.add_orchestration("Numbers", read_numbers);
   registry.add_orchestration("Letter", [](Ctx ctx) -> Orchestration<std::string> {
     co_return co_await ctx.dequeue_event<std::string>("letters");
   });

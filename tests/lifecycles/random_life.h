@@ -36,8 +36,17 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LifePlan, generation, seed, prefix, origin, d
 inline constexpr std::size_t kSharedIds = 5;
 [[nodiscard]] std::string shared_id(const std::string& prefix, std::size_t number);
 
-// "Life": the plan. "Letter": completes with the first message of the queue "letters". "Outcome": completes with its
-// input, or fails with it if it begins with kOwnFailure.
-[[nodiscard]] Registry life_registry();
+// What an instance of "Numbers" has read of the queue "numbers" so far.
+struct NumbersRead {
+  int last = 0;
+  int wanted = 0;  // from 1 to this one
+  int sum = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NumbersRead, last, wanted, sum)
+
+// "Life": the plan. "Letter": completes with the first message of the queue "letters". "Numbers": reads the numbers
+// from 1 on in their order, over several executions, and completes with their sum. "Outcome": completes with its input,
+// or fails with it if it begins with kOwnFailure. A plain node has no code for "Numbers".
+[[nodiscard]] Registry life_registry(bool plain);
 
 }  // namespace perdure::test

@@ -23,7 +23,8 @@ std::optional<std::uint64_t> number_from(const char* variable) {
 class Lifecycles {
  public:
   Lifecycles(const std::shared_ptr<Provider>& store, LifeNodes& nodes, const LifecycleOptions& options)
-      : client_(store),
+      : store_(store),
+        client_(store),
         nodes_(nodes),
         options_(options),
         end_(std::chrono::steady_clock::now() + options.time),
@@ -44,7 +45,7 @@ class Lifecycles {
     while (const auto seed = draw_seed()) {
       std::vector<std::string> problems;
       try {
-        problems = LifecycleSeed(client_, *seed, [this] { called(); }).run();
+        problems = LifecycleSeed(store_, *seed, [this] { called(); }).run();
       } catch (const std::exception& error) {
         problems.push_back("seed " + std::to_string(*seed) + ": " + error.what());
       }
@@ -87,6 +88,7 @@ class Lifecycles {
     }
   }
 
+  std::shared_ptr<Provider> store_;
   Client client_;
   LifeNodes& nodes_;
   LifecycleOptions options_;

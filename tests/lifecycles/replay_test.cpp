@@ -10,6 +10,7 @@ namespace {
 
 using Handovers = AtEveryMoment;
 PERDURE_AT_EVERY_MOMENT(Handovers);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Handovers);
 
 RuntimeOptions without_memory() {
   RuntimeOptions options;

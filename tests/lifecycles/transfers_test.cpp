@@ -69,8 +69,14 @@ class Transfers : public ::testing::TestWithParam<WorldKind> {
 };
 INSTANTIATE_TEST_SUITE_P(Worlds, Transfers,
                          ::testing::Values(WorldKind{.store = StoreKind::kSqlite, .seed = 4},
+                                           WorldKind{.store = StoreKind::kSqlite, .cache = false, .seed = 5},
+                                           WorldKind{.store = StoreKind::kSqlite, .fast = true, .seed = 6},
                                            WorldKind{.store = StoreKind::kSqlite, .threads = true},
-                                           WorldKind{.store = StoreKind::kPostgres, .threads = true}),
+                                           WorldKind{.store = StoreKind::kSqlite, .threads = true, .cache = false},
+                                           WorldKind{.store = StoreKind::kSqlite, .threads = true, .fast = true},
+                                           WorldKind{.store = StoreKind::kPostgres, .threads = true},
+                                           WorldKind{.store = StoreKind::kPostgres, .threads = true, .cache = false},
+                                           WorldKind{.store = StoreKind::kPostgres, .threads = true, .fast = true}),
                          [](const auto& kind) { return kind.param.name(); });
 
 // Instance file: "What was readable before is readable there: status, output, history, values, children, and all

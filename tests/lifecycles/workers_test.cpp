@@ -12,6 +12,7 @@ namespace {
 
 using Workers = AtEveryMoment;
 PERDURE_AT_EVERY_MOMENT(Workers);
+PERDURE_ALSO_REBUILT_FROM_POSTGRES(Workers);
 
 // Activities that were started and that a test completes.
 struct HeldActivities {

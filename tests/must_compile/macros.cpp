@@ -30,7 +30,18 @@
 #include <perdure/json.h>
 #include <perdure/memory_provider.h>
 #include <perdure/perdure.h>
+#include <perdure/postgres_provider.h>
+#include <perdure/prometheus_metrics.h>
+#include <perdure/spdlog_sink.h>
 #include <perdure/sqlite_provider.h>
+#include <perdure/testing/determinism_guard.h>
+#include <perdure/testing/filter_ignoring_provider.h>
+#include <perdure/testing/forwarding_provider.h>
+#include <perdure/testing/provider_comparison.h>
+#include <perdure/testing/provider_stress.h>
+#include <perdure/testing/provider_validation.h>
+#include <perdure/testing/replayer.h>
+#include <perdure/testing/simulate.h>
 #include <perdure/testing/test_environment.h>
 
 #if !defined(min) || !defined(max)

@@ -82,9 +82,40 @@ Broken refuses_damage(const RandomLife& life, const LivedExecution& execution, D
   return std::nullopt;
 }
 
-Broken check_seed(std::uint64_t seed) {
+// How many lives came to what the generators must not miss.
+struct Reached {
+  int carried = 0;   // messages under a limit that is not the usual one
+  int exceeded = 0;  // that limit
+  int given_up = 0;  // operations that were dropped ended with an error that no code may see
+};
+
+void note(const RandomLife& life, Reached& reached) {
+  const bool is_limited = life.limits() != Limits();
+  bool carried = false;
+  bool given_up = false;
+  for (const LivedExecution& execution : life.executions()) {
+    const auto* start = std::get_if<events::OrchestrationStarted>(&execution.history.front().body);
+    carried = carried || (is_limited && start != nullptr && !start->carry_forward.empty());
+    for (const Event& event : execution.history) {
+      const auto* activity = std::get_if<events::ActivityFailed>(&event.body);
+      const auto* child = std::get_if<events::SubOrchestrationFailed>(&event.body);
+      const std::string text = activity != nullptr ? describe(activity->error)
+                               : child != nullptr  ? describe(child->error)
+                                                   : std::string();
+      given_up = given_up || text.find(kOfGivenUp) != std::string::npos;
+    }
+  }
+  const TurnOutcome& last = life.executions().back().turns.back().outcome;
+  const auto* error = last.error ? std::get_if<ApplicationError>(&*last.error) : nullptr;
+  reached.carried += carried ? 1 : 0;
+  reached.given_up += given_up ? 1 : 0;
+  reached.exceeded += error != nullptr && error->kind == ApplicationErrorKind::kLimitExceeded ? 1 : 0;
+}
+
+Broken check_seed(std::uint64_t seed, Reached& reached) {
   RandomLife life(seed, RandomLife::Memory::kDoubted);
   if (auto broken = life.live()) return broken;
+  note(life, reached);
   Dice dice(seed);
   for (const LivedExecution& execution : life.executions()) {
     if (auto broken = replays_as_a_whole(life, execution)) return broken;
@@ -114,8 +145,9 @@ TEST(RandomPrograms, LiveTheSameLifeHoweverTheyAreKeptAndLoseNothing) {
   constexpr int kEnough = 10;
   const Seeds range = seeds();
   int failures = 0;
+  Reached reached;
   for (std::uint64_t seed = range.first; seed <= range.last && failures < kEnough; ++seed) {
-    const Broken broken = check_seed(seed);
+    const Broken broken = check_seed(seed, reached);
     if (!broken) continue;
     ++failures;
     const std::string number = std::to_string(seed);
@@ -123,6 +155,10 @@ TEST(RandomPrograms, LiveTheSameLifeHoweverTheyAreKeptAndLoseNothing) {
                   << " perdure_replay_tests --gtest_filter='RandomPrograms.*'   # " << *broken;
     if (range.first == range.last) print_life(seed);
   }
+  if (failures > 0 || range.last - range.first < Seeds().last - Seeds().first) return;
+  EXPECT_GE(reached.carried, 10);
+  EXPECT_GE(reached.exceeded, 10);
+  EXPECT_GE(reached.given_up, 50);
 }
 
 }  // namespace

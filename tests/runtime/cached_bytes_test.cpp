@@ -1,8 +1,12 @@
 // RuntimeOptions::cached_bytes bounds what a node keeps, values of the user included.
+#include <algorithm>
 #include <fstream>
+#include <iostream>
+#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <perdure/engine_metrics.h>
 #include <perdure/sqlite_provider.h>
@@ -15,8 +19,13 @@ namespace {
 
 constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
 constexpr std::size_t kCacheLimit = 64 * kMebibyte;
+constexpr std::size_t kInputBytes = 8 * kMebibyte;
+// A sanitizer keeps what is freed, so that its processes would need several times as much memory.
+constexpr int kInstances = PERDURE_TEST_SANITIZED ? 20 : 100;
 
+// Free memory of the allocator is no memory of the node.
 std::size_t resident_bytes() {
+  static_cast<void>(::malloc_trim(0));
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmRSS:")) return std::stoul(line.substr(6)) * 1'024;
@@ -24,44 +33,74 @@ std::size_t resident_bytes() {
   return 0;
 }
 
-// In a file, because a store in memory would hold the inputs itself. A quarter of a gibibyte waits; without a count of
-// the inputs all of it would be resident.
-TEST(CachedBytes, BoundsWaitingInstancesWithLargeInputs) {
-  const TemporaryFolder folder;
-  const auto metrics = std::make_shared<CapturingMetrics>();
-  SqliteOptions store_options;
-  store_options.synchronous = SqliteSynchronous::kNormal;
-  const auto store = SqliteProvider::open(folder.file("store.db"), store_options);
-  const Client client(store);
+// In a file, because a store in memory would hold the inputs itself. 800 MiB wait; without a count of the inputs all of
+// it would be resident.
+class CachedBytes : public ::testing::Test {
+ protected:
+  CachedBytes() {
+    SqliteOptions store_options;
+    store_options.synchronous = SqliteSynchronous::kNormal;
+    store = SqliteProvider::open(folder.file("store.db"), store_options);
+    registry.add_orchestration("Waits", [](OrchestrationContext ctx, std::string input) -> Orchestration<std::size_t> {
+      co_await ctx.schedule_wait<void>("go");
+      co_return input.size();
+    });
+    options.cached_bytes = kCacheLimit;
+    options.metrics = Metrics(metrics);
+  }
+
+  [[nodiscard]] Client client() const { return Client(store); }
+  void start_all() const {
+    const std::string input(kInputBytes, 'x');
+    for (int i = 0; i < kInstances; ++i) client().start_orchestration("i" + std::to_string(i), "Waits", input);
+  }
+  [[nodiscard]] bool all_wait() const {
+    for (int i = 0; i < kInstances; ++i) {
+      const auto status = client().get_orchestration_status("i" + std::to_string(i));
+      if (status.state != OrchestrationState::kRunning) return false;
+    }
+    return true;
+  }
+  void expect_bounded(const Runtime& runtime, std::size_t resident_before) const {
+    ASSERT_TRUE(eventually([&] { return all_wait() && runtime.idle(); }, kPatience * 3));
+    const double gauge = metrics->gauge_value(metric::kCachedBytes.name).value_or(0);
+    EXPECT_LE(gauge, static_cast<double>(kCacheLimit));
+    EXPECT_GE(gauge, static_cast<double>(kCacheLimit / 2));
+#if !PERDURE_TEST_SANITIZED
+    std::size_t resident = 0;
+    EXPECT_TRUE(eventually([&] {
+      resident = resident_bytes();
+      return resident <= resident_before + 2 * kCacheLimit;
+    })) << (resident - resident_before) / kMebibyte
+        << " MiB more than before";
+    std::cout << "resident growth: " << (resident - std::min(resident, resident_before)) / kMebibyte << " MiB\n";
+#else
+    static_cast<void>(resident_before);
+#endif
+    client().raise_event("i0", "go");  // perhaps one that left the cache long ago
+    EXPECT_EQ(client().wait_for_orchestration("i0", kPatience).result<std::size_t>(), kInputBytes);
+  }
+
+  TemporaryFolder folder;
+  std::shared_ptr<CapturingMetrics> metrics = std::make_shared<CapturingMetrics>();
+  std::shared_ptr<Provider> store;
   Registry registry;
-  registry.add_orchestration("Waits", [](OrchestrationContext ctx, std::string input) -> Orchestration<std::size_t> {
-    co_await ctx.schedule_wait<void>("go");
-    co_return input.size();
-  });
   RuntimeOptions options;
-  options.cached_bytes = kCacheLimit;
-  options.metrics = Metrics(metrics);
+};
+
+TEST_F(CachedBytes, BoundInstancesThatStartOneAfterTheOther) {
   const std::size_t before = resident_bytes();
   const Runtime runtime(store, registry, options);
-  constexpr int kInstances = 32;
-  {
-    const std::string input(8 * kMebibyte, 'x');
-    for (int i = 0; i < kInstances; ++i) {
-      const std::string id = "i" + std::to_string(i);
-      client.start_orchestration(id, "Waits", input);
-      ASSERT_TRUE(
-          eventually([&] { return client.get_orchestration_status(id).state == OrchestrationState::kRunning; }));
-    }
-  }
-  ASSERT_TRUE(eventually([&] { return runtime.idle(); }));
-  EXPECT_LE(metrics->gauge_value(metric::kCachedBytes.name).value_or(0), static_cast<double>(kCacheLimit));
-  EXPECT_GE(metrics->gauge_value(metric::kCachedBytes.name).value_or(0), static_cast<double>(kCacheLimit / 2));
-#if !PERDURE_TEST_SANITIZED  // whose allocators keep what is freed
-  EXPECT_TRUE(eventually([&] { return resident_bytes() <= before + 2 * kCacheLimit; }))
-      << (resident_bytes() - before) / kMebibyte << " MiB more than before";
-#endif
-  client.raise_event("i0", "go");  // one that left the cache long ago
-  EXPECT_EQ(client.wait_for_orchestration("i0", kPatience).result<std::size_t>(), 8 * kMebibyte);
+  start_all();
+  expect_bounded(runtime, before);
+}
+
+// The node finds all of them at once.
+TEST_F(CachedBytes, BoundInstancesThatWaitForTheNode) {
+  const std::size_t before = resident_bytes();
+  start_all();
+  const Runtime runtime(store, registry, options);
+  expect_bounded(runtime, before);
 }
 
 }  // namespace

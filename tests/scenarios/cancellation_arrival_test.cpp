@@ -72,16 +72,18 @@ class CancellationArrival : public ::testing::TestWithParam<Constellation> {
     carry_out("start");
     ASSERT_TRUE(eventually([&] { return calls_.size() == 1 && store_->watches > 0; }));
   }
-  // A busy machine may exceed the bound. A messenger that polls or renews takes minutes.
+  // Nothing but a notification reaches the activity while the test has patience: without one the next renewal and the
+  // next poll come after minutes. The times are printed for docs/clusters.md, because a busy machine may exceed a
+  // bound.
   void expect_stop_after(const std::string& command) {
-    constexpr int kBusyMachine = 10;
+    static_assert(kNoRenewal / 2 > 10 * kPatience);
     const auto from = std::chrono::steady_clock::now();
     carry_out(command);
     EXPECT_TRUE(eventually([&] { return calls_.at(0).ctx.is_cancelled(); }));
     const auto took = std::chrono::steady_clock::now() - from;
-    EXPECT_LT(took, GetParam().bound * kBusyMachine);
     std::cout << GetParam().name << ": a " << command << " reached the activity in "
-              << std::chrono::duration_cast<std::chrono::microseconds>(took).count() << " us\n";
+              << std::chrono::duration_cast<std::chrono::microseconds>(took).count() << " us; the bound is "
+              << GetParam().bound.count() << " ms\n";
   }
 
  private:

@@ -40,7 +40,7 @@ std::vector<WorldKind> all_worlds() {
     for (const bool cache : {true, false}) worlds.push_back({.store = store, .threads = true, .cache = cache});
   }
   worlds.push_back({.store = StoreKind::kPostgres, .threads = true});
-  for (const StoreKind store : {StoreKind::kSqlite, StoreKind::kPostgres}) {
+  for (const StoreKind store : {StoreKind::kMemory, StoreKind::kSqlite, StoreKind::kPostgres}) {
     worlds.push_back({.store = store, .threads = true, .fast = true});
   }
   return worlds;

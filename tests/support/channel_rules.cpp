@@ -136,6 +136,10 @@ Broken ChannelRules::check_queues(const TurnOutcome& outcome, const Observations
     if (!read_.contains(message)) ++unread[queue];
   }
   if (outcome.status == ExecutionStatus::kContinuedAsNew) return check_carried(outcome);
+  const auto* error = outcome.error ? std::get_if<ApplicationError>(&*outcome.error) : nullptr;
+  if (error && error->kind == ApplicationErrorKind::kLimitExceeded && may_be_carried(this->unread())) {
+    return "the unread messages could be carried, but: " + error->message;
+  }
   if (outcome.status != ExecutionStatus::kRunning) return std::nullopt;
   for (std::size_t i = 0; i < kNames; ++i) {
     const int without_message = std::max(0, seen.queue_futures.at(i) - unread[queue_name(i)]);
@@ -146,11 +150,26 @@ Broken ChannelRules::check_queues(const TurnOutcome& outcome, const Observations
   return std::nullopt;
 }
 
-// What was delivered is what was read and what goes along, in order of arrival.
-Broken ChannelRules::check_carried(const TurnOutcome& outcome) const {
-  std::vector<std::pair<std::string, std::string>> unread;
+ChannelRules::Unread ChannelRules::unread() const {
+  Unread unread;
   std::copy_if(delivered_.begin(), delivered_.end(), std::back_inserter(unread),
                [&](const auto& each) { return !read_.contains(each.second); });
+  return unread;
+}
+
+bool ChannelRules::may_be_carried(const Unread& unread) const {
+  constexpr std::size_t kQuotes = 2;  // around the data, as it is stored
+  std::size_t bytes = 0;
+  for (const auto& [queue, data] : unread) bytes += queue.size() + data.size() + kQuotes;
+  return bytes <= limits_.max_carry_forward_bytes && unread.size() <= limits_.max_carry_forward;
+}
+
+// What was delivered is what was read and what goes along, in order of arrival.
+Broken ChannelRules::check_carried(const TurnOutcome& outcome) const {
+  const Unread unread = this->unread();
+  if (!may_be_carried(unread)) {
+    return "continue-as-new carries " + std::to_string(unread.size()) + " messages, more than the limits allow";
+  }
   for (const Message& message : outcome.messages) {
     const auto* next = std::get_if<messages::ContinueAsNew>(&message.body);
     if (!next) continue;

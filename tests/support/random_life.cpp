@@ -19,19 +19,34 @@ constexpr SemanticVersion kVersion{1, 0, 0};
 Broken unexpected_end(const TurnOutcome& outcome) {
   if (!outcome.error) return std::nullopt;
   if (const auto* error = std::get_if<ApplicationError>(&*outcome.error)) {
+    // ChannelRules knows whether more was unread than may be carried.
+    const bool carries_too_much = error->kind == ApplicationErrorKind::kLimitExceeded &&
+                                  error->message.find("max_carry_forward") != std::string::npos;
     const bool expected =
         error->kind != ApplicationErrorKind::kMisuse && error->kind != ApplicationErrorKind::kLimitExceeded;
-    return expected ? Broken() : "the execution was ended: " + error->message;
+    return expected || carries_too_much ? Broken() : "the execution was ended: " + error->message;
+  }
+  if (describe(*outcome.error).find(kOfGivenUp) != std::string::npos) {
+    return "an operation that the code had dropped ended the execution: " + describe(*outcome.error);
   }
   const auto* error = std::get_if<ConfigurationError>(&*outcome.error);
   if (!error || error->message.find("id=100000") != std::string::npos) return std::nullopt;
   return "the execution was ended: " + error->message;
 }
 
+// Messages have about twelve bytes each, so that some programs must not continue as new with what they have not read.
+Limits random_limits(Dice dice) {
+  Limits limits;
+  if (dice.chance(30)) limits.max_carry_forward_bytes = dice.below(100);
+  if (dice.chance(10)) limits.max_carry_forward = dice.below(4);
+  return limits;
+}
+
 }  // namespace
 
-Witness::Witness(const std::shared_ptr<const Block>& program, ExecutionId execution, const KeyValueSnapshot& key_values)
-    : instance({kInstance, execution, kVersion}, program_handler(program, seen), key_values, Limits{}) {}
+Witness::Witness(const std::shared_ptr<const Block>& program, ExecutionId execution, const KeyValueSnapshot& key_values,
+                 const Limits& limits)
+    : instance({kInstance, execution, kVersion}, program_handler(program, seen), key_values, limits) {}
 
 KeyValueSnapshot key_values_after(const LivedExecution& execution) {
   KeyValueSnapshot values = execution.key_values;
@@ -45,12 +60,13 @@ KeyValueSnapshot key_values_after(const LivedExecution& execution) {
 
 RandomLife::RandomLife(std::uint64_t seed, Memory memory)
     : memory_(memory),
+      limits_(random_limits(Dice(seed ^ 0xCA44))),
       outside_(seed * 2 + 1),
       fate_(seed),
       program_(std::make_shared<const Block>(random_program(seed * 2))) {}
 
 std::unique_ptr<Witness> RandomLife::witness(const LivedExecution& execution) const {
-  return std::make_unique<Witness>(program_, execution.id, execution.key_values);
+  return std::make_unique<Witness>(program_, execution.id, execution.key_values, limits_);
 }
 
 std::string RandomLife::text() const {
@@ -78,7 +94,7 @@ Broken RandomLife::live() {
 
 Broken RandomLife::live_execution(std::vector<Message> batch, LivedExecution& execution) {
   turn_rules_ = {};
-  channel_rules_ = {};
+  channel_rules_ = ChannelRules(limits_);
   kept_ = witness(execution);
   for (std::size_t turn = 1; turn <= kMostTurns; ++turn) {
     if (auto broken = take_turn(std::move(batch), execution)) {

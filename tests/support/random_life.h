@@ -18,7 +18,8 @@ namespace perdure::test {
 // An instance and what its code saw.
 class Witness {
  public:
-  Witness(const std::shared_ptr<const Block>& program, ExecutionId execution, const KeyValueSnapshot& key_values);
+  Witness(const std::shared_ptr<const Block>& program, ExecutionId execution, const KeyValueSnapshot& key_values,
+          const Limits& limits);
   Observations seen;  // first: the instance's code writes to it until it is gone
   LiveInstance instance;
 };
@@ -47,6 +48,7 @@ class RandomLife {
   [[nodiscard]] Broken live();
 
   [[nodiscard]] const std::vector<LivedExecution>& executions() const noexcept { return executions_; }
+  [[nodiscard]] const Limits& limits() const noexcept { return limits_; }
   [[nodiscard]] std::unique_ptr<Witness> witness(const LivedExecution& execution) const;
   // All executions as text, byte for byte.
   [[nodiscard]] std::string text() const;
@@ -57,6 +59,7 @@ class RandomLife {
   [[nodiscard]] Broken check_after_the_end(LivedExecution& execution);
 
   Memory memory_;
+  Limits limits_;
   RandomOutside outside_;
   Dice fate_;  // of the kept instance: it must not influence the world
   std::shared_ptr<const Block> program_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "support/random_program.h"
 
@@ -137,13 +138,29 @@ Message RandomOutside::fail(const Open& open) {
   ErrorDetails error = ApplicationError{
       open.what == What::kChild ? ApplicationErrorKind::kOrchestrationFailed : ApplicationErrorKind::kActivityFailed,
       unique("failure"), dice_.chance(70)};
-  if (!peaceful_ && dice_.chance(5)) error = InfrastructureError{"test", unique("infrastructure"), false};
+  if (dropped_.contains({open.execution, open.id})) {
+    if (dice_.chance(70)) error = error_for_nobody();
+  } else if (!peaceful_ && dice_.chance(5)) {
+    error = InfrastructureError{"test", unique("infrastructure"), false};
+  }
   if (open.what == What::kChild) {
     message.body = messages::SubOrchestrationFailed{open.id, std::move(error)};
   } else {
     message.body = messages::ActivityFailed{open.id, std::move(error)};
   }
   return message;
+}
+
+// It is only recorded: whatever it is, the code does not depend on it any more.
+ErrorDetails RandomOutside::error_for_nobody() {
+  switch (dice_.below(3)) {
+    case 0:
+      return PoisonError{PoisonSubject::kActivity, kInstance, 1, kOfGivenUp, 2, 11, 10, "Activity"};
+    case 1:
+      return ConfigurationError{ConfigurationErrorKind::kNondeterminism, "Child", kOfGivenUp};
+    default:
+      return InfrastructureError{"test", kOfGivenUp, false};
+  }
 }
 
 // ---- memory -------------------------------------------------------------------------------------------------------
@@ -158,6 +175,15 @@ void RandomOutside::took(const TurnOutcome& outcome, ExecutionId execution) {
     } else if (const auto* start = std::get_if<messages::StartOrchestration>(&message.body); start && start->parent) {
       open_.push_back({What::kChild, execution, start->parent->schedule_id});
     }
+  }
+  for (const Event& event : outcome.events) {
+    std::visit(
+        [&](const auto& body) {
+          if constexpr (requires { body.source, body.reason; }) {
+            if (body.reason == CancelReason::kDroppedFuture) dropped_.emplace(execution, body.source);
+          }
+        },
+        event.body);
   }
   forget_some(execution, outcome.cancelled_activities);
 }

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <perdure/message.h>
@@ -15,6 +17,8 @@
 namespace perdure::test {
 
 inline constexpr const char* kInstance = "random";
+// In every error of an operation that the code had dropped before.
+inline constexpr const char* kOfGivenUp = "of what was given up";
 
 class RandomOutside {
  public:
@@ -46,6 +50,7 @@ class RandomOutside {
   [[nodiscard]] Message answer(const Open& open);
   [[nodiscard]] Message succeed(const Open& open);
   [[nodiscard]] Message fail(const Open& open);
+  [[nodiscard]] ErrorDetails error_for_nobody();
   [[nodiscard]] Message any_message(ExecutionId execution);
   [[nodiscard]] Message disturbance(ExecutionId execution);
   [[nodiscard]] Message start();
@@ -57,6 +62,7 @@ class RandomOutside {
   bool has_parent_;
   bool peaceful_;  // no cancel, no terminate, no foreign completion: most programs shall come to their end
   std::vector<Open> open_;
+  std::set<std::pair<ExecutionId, EventId>> dropped_;
   std::size_t count_ = 0;
 };
 

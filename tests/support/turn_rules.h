@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <perdure/event.h>
+#include <perdure/limits.h>
 #include "replay/turn.h"
 #include "support/random_program.h"
 
@@ -55,6 +56,7 @@ class TurnRules {
 // what came in and what the code saw of it.
 class ChannelRules {
  public:
+  explicit ChannelRules(const Limits& limits = {}) : limits_(limits) {}
   [[nodiscard]] Broken check(const TurnOutcome& outcome, const Observations& seen);
 
  private:
@@ -67,8 +69,12 @@ class ChannelRules {
   [[nodiscard]] Broken give(const std::string& name, const std::vector<Arrival>& arrivals, bool dropped);
   [[nodiscard]] Broken check_queues(const TurnOutcome& outcome, const Observations& seen);
   [[nodiscard]] Broken check_joins(const TurnOutcome& outcome, const Observations& seen);
+  using Unread = std::vector<std::pair<std::string, std::string>>;
+  [[nodiscard]] Unread unread() const;
+  [[nodiscard]] bool may_be_carried(const Unread& unread) const;
   [[nodiscard]] Broken check_carried(const TurnOutcome& outcome) const;
 
+  Limits limits_;
   std::map<std::string, std::set<EventId>> open_waits_;
   std::set<std::string> unknown_;            // names of which this account cannot know who got what
   std::map<EventId, std::string> expected_;  // what a subscription must receive
