@@ -92,7 +92,10 @@ ProviderResult<void> Store::abandon_activity(const Abandon& abandon) {
   const std::optional<LockedActivity> activity = find_locked(abandon.token);
   if (!activity) {
     const std::optional<LockName> lock = read_token(abandon.token, 'a');
-    if (lock && abandon.ignore_attempt) connection_.run(sql::kTakeFetchBack, lock->row, lock->secret);
+    if (lock && abandon.ignore_attempt) {
+      connection_.run(sql::kTakeFetchBack, lock->row, lock->secret);
+      worth_a_look();  // an activity with fewer attempts may no longer be a suspect
+    }
     return {};
   }
   const bool take_back = abandon.ignore_attempt && activity->attempts > 0;

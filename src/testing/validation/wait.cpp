@@ -297,6 +297,22 @@ void suspects_that_are_not_admitted_do_not_end_a_wait(ProviderFactory& factory) 
   expect(take(scene.store().wait_for_work(for_instances(), scene.now() + kNoDeadline)), "the instance is not there");
 }
 
+// With one attempt less it is no longer a suspect.
+void a_wait_ends_when_an_attempt_of_a_suspect_is_taken_back(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create_with_activities("order", {activity("order", 2)});
+  const WorkItem lost = scene.fetch_work();
+  scene.advance(kWorkLock);
+  abandon_work(scene, scene.fetch_work().token);
+  WorkFetch ordinary;
+  ordinary.suspects = {.from_attempts = 2, .admit = false};
+  expect_nothing_to_do(scene, for_activities(ordinary));
+  Waiting waiting(scene, for_activities(ordinary));
+  abandon_work(scene, lost.token, Milliseconds{0}, true);
+  expect_true(waiting);
+  expect_equal(scene.fetch_work().attempt_count, 2U, "the attempt");
+}
+
 void no_arrival_is_missed(ProviderFactory& factory) {
   Scene scene(factory);
   constexpr int kRounds = 200;
@@ -417,6 +433,8 @@ ValidationTests wait_tests() {
       {"wait", "work_that_cannot_be_fetched_does_not_end_a_wait", &work_that_cannot_be_fetched_does_not_end_a_wait},
       {"wait", "work_that_the_filter_refuses_does_not_end_a_wait", &work_that_the_filter_refuses_does_not_end_a_wait},
       {"wait", "suspects_that_are_not_admitted_do_not_end_a_wait", &suspects_that_are_not_admitted_do_not_end_a_wait},
+      {"wait", "a_wait_ends_when_an_attempt_of_a_suspect_is_taken_back",
+       &a_wait_ends_when_an_attempt_of_a_suspect_is_taken_back},
       {"wait", "no_arrival_is_missed", &no_arrival_is_missed},
       {"wait", "a_wait_for_the_end_ends_with_the_instance", &a_wait_for_the_end_ends_with_the_instance},
       {"wait", "a_wait_for_an_unknown_instance_waits_for_it", &a_wait_for_an_unknown_instance_waits_for_it},
