@@ -78,8 +78,8 @@ StoreArgument parse_store(std::string_view text) {
     // Not repeated: it may hold a password.
     if (names_a_server(text)) {
       throw std::invalid_argument(
-          "the store 'sqlite:...' names a server, not a file; leave 'sqlite:' out, or write a "
-          "path that begins with / or ./");
+          "the store 'sqlite:...' names a server or contains a password; leave 'sqlite:' out, or write a path "
+          "that begins with / or ./ and has neither '://' nor 'password=' in it");
     }
     return {.kind = StoreKind::kSqlite, .place = std::string(text)};
   }

@@ -16,6 +16,7 @@
 #include "cli/instance_views.h"
 #include "cli/number_argument.h"
 #include "cli/time_argument.h"
+#include "providers/times.h"
 
 namespace perdure::cli {
 
@@ -136,7 +137,7 @@ int delete_named(const Context& context, const Client& client, const DeleteArgum
 
 // An instance that is started again under a listed id is created after every listed one, so the filter excludes it.
 void exclude_later(InstanceFilter& filter, Timestamp last_created) {
-  const Timestamp end = last_created + Milliseconds(1);
+  const Timestamp end = shifted(last_created, Milliseconds(1));
   filter.created_before = filter.created_before ? std::min(*filter.created_before, end) : end;
 }
 
