@@ -223,8 +223,8 @@ class Provider {
   // Ends every wait that is going on.
   virtual void wake_waiters() noexcept = 0;
   // The store's clock. The runtime calls it with its locks held, so it calls neither a log sink nor a metrics sink, and
-  // returns soon even if the store does not respond. Throws in a child of fork() only, then ProviderFailure: a node whose
-  // provider throws otherwise ends the process.
+  // returns soon even if the store does not respond. It throws only in a child of fork(), then ProviderFailure: a node
+  // whose provider throws otherwise ends the process.
   [[nodiscard]] virtual Timestamp now() = 0;
   // Returns the time that has passed since some moment, by the clock that measures waits. It is never set. The default
   // is the time since this machine was booted. Throws as now() does.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <new>
 
 #include "providers/times.h"
 
@@ -59,9 +60,13 @@ void StoreTime::update() {
   if (reading.source < shifted(expected, -tolerance)) note_jump(-between(reading.source, expected));
 }
 
-void StoreTime::note_jump(Milliseconds by) {
-  jumps_.push_back(by);
-  has_jumps_ = true;
+void StoreTime::note_jump(Milliseconds by) noexcept {
+  try {
+    jumps_.push_back(by);
+    has_jumps_ = true;
+  } catch (const std::bad_alloc&) {
+    // Only a line of the log is lost.
+  }
 }
 
 void StoreTime::report_jumps() noexcept {

@@ -68,7 +68,7 @@ class StoreTime {
 
   [[nodiscard]] Reading read() const;
   void update();  // under the mutex
-  void note_jump(Milliseconds by);
+  void note_jump(Milliseconds by) noexcept;
 
   std::shared_ptr<Clock> clock_;
   Logger logger_;

@@ -139,6 +139,7 @@ void refuse_unreceived(const Rows& unknown, std::span<const MessageRecord> messa
 }  // namespace
 
 ProviderResult<OrchestrationBatch> PostgresStore::fetch_orchestration_items(const OrchestrationFetch& fetch) {
+  if (!pool_.home().is_this()) return used_by_child(pool_.home());
   List oldest = texts();
   List newest = texts();
   for (const VersionRange& range : fetch.filter.engine_versions) {

@@ -1,6 +1,7 @@
 #include "providers/postgres/pool.h"
 
 #include <algorithm>
+#include <new>
 #include <string>
 
 #include "providers/store_errors.h"
@@ -15,15 +16,19 @@ constexpr int kTries = 10;
 constexpr const char* kReachTime = "SELECT reach_time($1::bigint)";
 }  // namespace
 
-Timestamp Pool::note(Timestamp told) {
+Timestamp Pool::note(Timestamp told) noexcept {
   const std::scoped_lock guard(time_mutex_);
   estimate_until_ = {};
   const ServerTime::Report report = time_.report(told, clock_->steady());
-  if (report.jump.count() != 0) jumps_.push_back(report.jump);
+  try {
+    if (report.jump.count() != 0) jumps_.push_back(report.jump);
+  } catch (const std::bad_alloc&) {
+    // Only a line of the log is lost.
+  }
   return report.time;
 }
 
-Timestamp Pool::see(Timestamp told) {
+Timestamp Pool::see(Timestamp told) noexcept {
   const Timestamp time = note(told);
   std::vector<Milliseconds> jumps;
   {

@@ -63,9 +63,9 @@ class Pool {
   // Takes note of a time that the server has told, and answers it, or the latest one: no caller sees time run
   // backwards, though servers change and their clocks are set. Logs the jumps that were noticed since the last call, so
   // it must not be called under a lock.
-  Timestamp see(Timestamp told);
+  Timestamp see(Timestamp told) noexcept;
   // The same for a caller that may have locks: the next see() logs the jump.
-  Timestamp note(Timestamp told);
+  Timestamp note(Timestamp told) noexcept;
   // What the server's clock shows now, by the last time that it has told. Nothing if that is longer ago than we
   // tolerate.
   [[nodiscard]] std::optional<Timestamp> recent_now() noexcept;

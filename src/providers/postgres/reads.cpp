@@ -1,5 +1,6 @@
 // What clients read.
 #include <algorithm>
+#include <new>
 
 #include "providers/lost_output.h"
 #include "providers/postgres/postgres_store.h"
@@ -125,8 +126,9 @@ Timestamp PostgresStore::now() {
     return pool_.note(pool_.run(sql::kNow, Parameters(), Repeat::kIfLost, deadline).time(0, 0));
   } catch (const PostgresError&) {
     pool_.estimate_for_a_while();
-    return pool_.estimated_now();
+  } catch (const std::bad_alloc&) {
   }
+  return pool_.estimated_now();
 }
 
 }  // namespace perdure::postgres

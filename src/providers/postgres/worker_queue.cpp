@@ -93,6 +93,7 @@ bool exceeds_batch(std::span<const WorkAck> acks) {
 }  // namespace
 
 ProviderResult<WorkBatch> PostgresStore::fetch_work_items(const WorkFetch& fetch) {
+  if (!pool_.home().is_this()) return used_by_child(pool_.home());
   const std::int64_t secret = next_secret();
   Parameters parameters(bounded(fetch.tags.takes_nothing() ? 0 : fetch.limit), fetch.lock_timeout, secret,
                         lanes_of(fetch.tags), texts(fetch.filter.activities));
