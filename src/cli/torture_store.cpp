@@ -44,7 +44,7 @@ void drop_schema(const std::string& url, const std::string& schema, Milliseconds
   try {
     const postgres::ConnectionOptions options{
         .url = url, .schema = schema, .connect_timeout = patience, .answer_timeout = patience};
-    postgres::Connection connection(options, postgres::Connection::Untouched(), postgres::deadline_after(2 * patience));
+    postgres::Connection connection(options, postgres::deadline_after(2 * patience));
     connection.execute("DROP SCHEMA IF EXISTS " + connection.quoted_name(schema) + " CASCADE");
   } catch (const postgres::PostgresError& error) {
     throw std::runtime_error("the schema " + schema + " cannot be dropped: " + error.what());

@@ -17,6 +17,7 @@
 #ifdef PERDURE_CLI_POSTGRES
 #include <perdure/postgres_provider.h>
 #include "providers/postgres/connection.h"
+#include "providers/postgres/connector.h"
 #include "testing/postgres_clock.h"
 #endif
 
@@ -100,19 +101,19 @@ constexpr const char* kAdvanceClock = "SELECT test_advance($1::bigint)";
 class ValidationSchema {
  public:
   ValidationSchema(std::string url, std::string name, std::ostream& err)
-      : url_(std::move(url)), name_(std::move(name)), err_(err), session_(session_options()) {
-    if (!session_.run(kSchemaExists, postgres::Parameters(name_)).empty()) {
+      : url_(std::move(url)), name_(std::move(name)), err_(err), session_(connect_session()) {
+    if (!session_->run(kSchemaExists, postgres::Parameters(name_)).empty()) {
       throw CommandError(kConflict, "the schema '" + name_ + "' already exists; drop it, or try again");
     }
     made_ = true;  // the next line may fail behind the creation
     try {
       connect().reset();
       std::string tables;
-      const postgres::Rows empty = session_.run(kEmptyTables, postgres::Parameters(name_));
+      const postgres::Rows empty = session_->run(kEmptyTables, postgres::Parameters(name_));
       for (int row = 0; row < empty.size(); ++row) {
         tables += (row == 0 ? "'" : ", '") + name_ + "." + empty.text(row, 0) + "'";
       }
-      session_.execute(testing::postgres_clock_script(name_, tables));
+      session_->execute(testing::postgres_clock_script(name_, tables));
     } catch (...) {
       remove();
       throw;
@@ -124,7 +125,7 @@ class ValidationSchema {
 
   void begin(Timestamp start) {
     const std::scoped_lock lock(mutex_);
-    static_cast<void>(session_.run(kBeginTest, postgres::Parameters(start)));
+    static_cast<void>(session_->run(kBeginTest, postgres::Parameters(start)));
   }
   void advance(Milliseconds by) {
     clock_->advance(by, [&] { step(by); });
@@ -132,7 +133,7 @@ class ValidationSchema {
   }
   void step(Milliseconds by) {
     const std::scoped_lock lock(mutex_);
-    static_cast<void>(session_.run(kAdvanceClock, postgres::Parameters(by)));
+    static_cast<void>(session_->run(kAdvanceClock, postgres::Parameters(by)));
   }
   [[nodiscard]] std::shared_ptr<Provider> connect() const {
     PostgresOptions options;
@@ -145,18 +146,19 @@ class ValidationSchema {
   }
 
  private:
-  [[nodiscard]] postgres::ConnectionOptions session_options() const {
+  [[nodiscard]] std::unique_ptr<postgres::Connection> connect_session() const {
     const PostgresOptions defaults;
-    return {.url = url_,
-            .schema = name_,
-            .connect_timeout = defaults.connect_timeout,
-            .answer_timeout = defaults.answer_timeout};
+    return postgres::Connector().connect({.url = url_,
+                                          .schema = name_,
+                                          .connect_timeout = defaults.connect_timeout,
+                                          .answer_timeout = defaults.answer_timeout},
+                                         postgres::deadline_after(defaults.connect_timeout + defaults.answer_timeout));
   }
   void remove() noexcept {
     if (!made_) return;
     made_ = false;
     try {
-      session_.execute("DROP SCHEMA IF EXISTS " + name_ + " CASCADE");
+      session_->execute("DROP SCHEMA IF EXISTS " + name_ + " CASCADE");
     } catch (const std::exception& error) {
       err_ << "perdure: the schema " << name_ << " could not be dropped; drop it manually: " << error.what() << '\n';
     }
@@ -167,7 +169,7 @@ class ValidationSchema {
   std::ostream& err_;
   bool made_ = false;
   std::mutex mutex_;
-  postgres::Connection session_;
+  std::unique_ptr<postgres::Connection> session_;
   std::shared_ptr<testing::ServerSteadyClock> clock_ = std::make_shared<testing::ServerSteadyClock>();
 };
 

@@ -12,6 +12,7 @@
 #include <perdure/postgres_provider.h>
 #include "postgres/orders.h"
 #include "providers/postgres/connection.h"
+#include "providers/postgres/connector.h"
 #include "support/eventually.h"
 #include "support/postgres_bouncer.h"
 #include "support/postgres_server.h"
@@ -100,16 +101,22 @@ TEST(PostgresPooler, IsRefusedInTransactionModeWhileOthersUseIt) {
   EXPECT_THAT(leftovers(pooler), IsEmpty());
 }
 
+constexpr Milliseconds kLongest{60'000};
+
+std::unique_ptr<postgres::Connection> connect(postgres::Connector& connector, const PgBouncer& pooler) {
+  return connector.connect(
+      {.url = pooler.url(), .schema = "perdure", .connect_timeout = kLongest, .answer_timeout = kLongest},
+      postgres::deadline_after(kLongest));
+}
+
 // Every connection of a store is checked, not only its first one.
 TEST(PostgresPooler, AConnectionInTransactionModeIsRefusedBeforeItSetsAnything) {
   const PostgresServer server;
   const PgBouncer pooler(server, "transaction");
+  postgres::Connector connector;
   for (int i = 0; i < 20; ++i) {
     try {
-      const postgres::Connection connection({.url = pooler.url(),
-                                             .schema = "perdure",
-                                             .connect_timeout = Milliseconds(60'000),
-                                             .answer_timeout = Milliseconds(60'000)});
+      static_cast<void>(connect(connector, pooler));
       FAIL() << "it was not refused";
     } catch (const postgres::PostgresError& error) {
       EXPECT_EQ(error.state(), postgres::kSharedSession) << error.what();
@@ -140,6 +147,113 @@ TEST(PostgresPooler, AStoreIsRefusedAfterAChangeToTransactionModeAndResumesAfter
   EXPECT_FALSE(store->read_status("a").has_value());
   store.reset();  // its threads look at sessions, too
   EXPECT_THAT(leftovers(pooler), IsEmpty());
+}
+
+// Without a restart, which would end the sessions.
+TEST(PostgresPooler, AConnectionIsRefusedAfterAChangeToTransactionModeThatCutsNothing) {
+  const PostgresServer server;
+  const PgBouncer pooler(server, "session");
+  postgres::Connector connector;
+  const std::unique_ptr<postgres::Connection> first = connect(connector, pooler);
+  const std::unique_ptr<postgres::Connection> second = connect(connector, pooler);
+  pooler.reload("transaction");
+  for (int i = 0; i < 20; ++i) {
+    try {
+      static_cast<void>(connect(connector, pooler));
+      FAIL() << "it was not refused";
+    } catch (const postgres::PostgresError& error) {
+      EXPECT_EQ(error.state(), postgres::kSharedSession) << error.what();
+    }
+  }
+}
+
+TEST(PostgresPooler, AnotherConnectionCostsFewRoundTrips) {
+  const PostgresServer server;
+  const PgBouncer pooler(server, "session");
+  postgres::Connector connector;
+  const std::unique_ptr<postgres::Connection> first = connect(connector, pooler);
+  for (int i = 0; i < 3; ++i) {
+    const int before = pooler.queries();
+    const std::unique_ptr<postgres::Connection> next = connect(connector, pooler);
+    EXPECT_LE(pooler.queries() - before, 20);
+  }
+}
+
+TEST(PostgresPooler, ConnectionsNeedNoSessionsButTheirOwn) {
+  constexpr int kSessions = 3;
+  const PostgresServer server;
+  PgBouncer pooler(server, "session", kSessions);
+  postgres::Connector connector;
+  for (int times = 0; times < 3; ++times) {
+    std::vector<std::unique_ptr<postgres::Connection>> all;
+    for (int i = 0; i < kSessions; ++i) all.push_back(connect(connector, pooler));
+    all.erase(all.begin());  // one is lost alone
+    all.push_back(connect(connector, pooler));
+    pooler.restart();
+  }
+}
+
+// A store whose calls use all of its connections, because a table is locked.
+class BusyStore {
+ public:
+  BusyStore(const PostgresServer& server, const std::string& url) : server_(server) {
+    options_.connections = 4;
+    options_.answer_timeout = kLongest;
+    store_ = PostgresProvider::connect(url, options_);
+  }
+  // Its connections, and the one that listens.
+  [[nodiscard]] static constexpr int sessions() { return 5; }
+  [[nodiscard]] Provider& provider() const { return *store_; }
+
+  // Whether as many calls as there are connections reach the server at the same time.
+  [[nodiscard]] bool uses_all_connections() const {
+    PostgresSession locking(server_.url());
+    locking.execute("BEGIN; LOCK TABLE perdure.instances IN ACCESS EXCLUSIVE MODE");
+    std::vector<std::thread> callers;
+    callers.reserve(options_.connections);
+    for (std::size_t i = 0; i < options_.connections; ++i) {
+      callers.emplace_back([&] { static_cast<void>(store_->read_status("a")); });
+    }
+    const bool reached = eventually([&] {
+      return std::stoul(server_.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")) >= options_.connections;
+    });
+    locking.execute("ROLLBACK");
+    for (std::thread& caller : callers) caller.join();
+    return reached;
+  }
+
+ private:
+  const PostgresServer& server_;
+  PostgresOptions options_;
+  std::shared_ptr<Provider> store_;
+};
+
+TEST(PostgresPooler, NeedsNoSessionsButThoseOfItsConnections) {
+  const PostgresServer server;
+  const PgBouncer pooler(server, "session", BusyStore::sessions());
+  const BusyStore store(server, pooler.url());
+  EXPECT_TRUE(store.uses_all_connections());
+}
+
+TEST(PostgresPooler, AllConnectionsReturnAfterARestartUnderLoad) {
+  const PostgresServer server;
+  PgBouncer pooler(server, "session", BusyStore::sessions());
+  const BusyStore store(server, pooler.url());
+  std::atomic<bool> done = false;
+  std::vector<std::thread> callers;
+  callers.reserve(8);
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&] {
+      while (!done) static_cast<void>(store.provider().read_status("a"));
+    });
+  }
+  for (int times = 0; times < 5; ++times) {
+    pooler.restart();
+    EXPECT_TRUE(eventually([&] { return store.provider().read_status("a").has_value(); }));
+  }
+  done = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_TRUE(store.uses_all_connections());
 }
 
 TEST(PostgresPooler, IsRefusedInStatementMode) {

@@ -15,6 +15,7 @@
 #include "support/free_port.h"
 #include "support/postgres_programs.h"
 #include "support/postgres_server.h"
+#include "support/postgres_session.h"
 
 namespace perdure::test {
 
@@ -37,22 +38,33 @@ bool accepts_connections(int port) {
 
 }  // namespace
 
-PgBouncer::PgBouncer(const PostgresServer& server, const std::string& pool_mode)
-    : PgBouncer(server.port(), pool_mode) {}
+PgBouncer::PgBouncer(const PostgresServer& server, const std::string& pool_mode, int sessions)
+    : PgBouncer(server.port(), pool_mode, sessions) {}
 
-PgBouncer::PgBouncer(int server_port, const std::string& pool_mode) : server_port_(server_port), port_(free_port()) {
+PgBouncer::PgBouncer(int server_port, const std::string& pool_mode, int sessions)
+    : server_port_(server_port), sessions_(sessions) {
   if (!std::filesystem::exists(kProgram)) throw std::runtime_error("there is no pgbouncer: make setup installs it");
   give_to_postgres_user(folder_.path());
-  configure(pool_mode);
-  start();
+  constexpr int kTries = 5;
+  for (int tries = 1;; ++tries) {
+    port_ = free_port();  // another process may take it before pgbouncer does
+    configure(pool_mode);
+    start();
+    if (answers()) return;
+    if (process_->ended_within(kPause) && tries < kTries) continue;
+    std::ifstream file(folder_.file("log"));
+    throw std::runtime_error("pgbouncer does not answer. Its log:\n" +
+                             std::string(std::istreambuf_iterator<char>(file), {}));
+  }
+}
+
+// Returns false if it has ended or takes too long.
+bool PgBouncer::answers() const {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (PQping(url().c_str()) != PQPING_OK) {
-    if (process_->ended_within(kPause) || std::chrono::steady_clock::now() > deadline) {
-      std::ifstream file(folder_.file("log"));
-      throw std::runtime_error("pgbouncer does not answer. Its log:\n" +
-                               std::string(std::istreambuf_iterator<char>(file), {}));
-    }
+    if (process_->ended_within(kPause) || std::chrono::steady_clock::now() > deadline) return false;
   }
+  return true;
 }
 
 void PgBouncer::configure(const std::string& pool_mode) const {
@@ -66,7 +78,7 @@ void PgBouncer::configure(const std::string& pool_mode) const {
                                                << "auth_type = any\n"
                                                << "admin_users = postgres\n"
                                                << "server_login_retry = 1\n"
-                                               << "default_pool_size = 50\n"
+                                               << "default_pool_size = " << sessions_ << "\n"
                                                << "pool_mode = " << pool_mode << "\n";
 }
 
@@ -92,6 +104,27 @@ void PgBouncer::restart() {
 void PgBouncer::restart(const std::string& pool_mode) {
   configure(pool_mode);
   restart();
+}
+
+void PgBouncer::reload(const std::string& pool_mode) const {
+  configure(pool_mode);
+  PostgresSession console(url("pgbouncer"));
+  console.execute("RELOAD");
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    for (const PostgresSession::Row& row : console.rows_of("SHOW CONFIG")) {
+      if (row.at(0) == "pool_mode" && row.at(1) == pool_mode) return;
+    }
+    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("pgbouncer does not change its mode");
+  }
+}
+
+int PgBouncer::queries() const {
+  PostgresSession console(url("pgbouncer"));
+  for (const PostgresSession::Row& row : console.rows_of("SHOW STATS_TOTALS")) {
+    if (row.at(0) == "postgres") return std::stoi(row.at(2));
+  }
+  return 0;
 }
 
 void PgBouncer::stand_still() const {

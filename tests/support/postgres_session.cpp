@@ -23,6 +23,17 @@ void check(const Answer& answer, PGconn* connection, const std::string& statemen
   throw std::runtime_error(PQerrorMessage(connection) + ("in: " + statement));
 }
 
+std::vector<PostgresSession::Row> rows_in(const Answer& answer) {
+  std::vector<PostgresSession::Row> rows;
+  for (int row = 0; row < PQntuples(answer.get()); ++row) {
+    rows.emplace_back();
+    for (int column = 0; column < PQnfields(answer.get()); ++column) {
+      rows.back().emplace_back(PQgetvalue(answer.get(), row, column));
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 void PostgresSession::Close::operator()(void* connection) const noexcept {
@@ -35,8 +46,13 @@ PostgresSession::PostgresSession(const std::string& url) : connection_(PQconnect
 }
 
 void PostgresSession::execute(const std::string& statements) {
+  static_cast<void>(rows_of(statements));
+}
+
+std::vector<PostgresSession::Row> PostgresSession::rows_of(const std::string& statements) {
   const Answer answer(PQexec(of(connection_), statements.c_str()));
   check(answer, of(connection_), statements);
+  return rows_in(answer);
 }
 
 std::vector<PostgresSession::Row> PostgresSession::rows(const std::string& statement,
@@ -46,14 +62,7 @@ std::vector<PostgresSession::Row> PostgresSession::rows(const std::string& state
   const Answer answer(PQexecParams(of(connection_), statement.c_str(), static_cast<int>(values.size()), nullptr,
                                    pointers.data(), nullptr, nullptr, 0));
   check(answer, of(connection_), statement);
-  std::vector<Row> rows;
-  for (int row = 0; row < PQntuples(answer.get()); ++row) {
-    rows.emplace_back();
-    for (int column = 0; column < PQnfields(answer.get()); ++column) {
-      rows.back().emplace_back(PQgetvalue(answer.get(), row, column));
-    }
-  }
-  return rows;
+  return rows_in(answer);
 }
 
 std::string PostgresSession::value(const std::string& statement, const std::vector<std::string>& values) {

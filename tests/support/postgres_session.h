@@ -21,6 +21,8 @@ class PostgresSession {
 
   // Several statements, without values.
   void execute(const std::string& statements);
+  // The same, with the rows of the last one. For PgBouncer's console, too.
+  std::vector<Row> rows_of(const std::string& statements);
   // One statement; $1 is the first of the values.
   std::vector<Row> rows(const std::string& statement, const std::vector<std::string>& values = {});
   // The first column of its first row; empty if there is none.

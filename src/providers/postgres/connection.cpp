@@ -8,8 +8,6 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
-#include "providers/postgres/pooler.h"
-
 namespace perdure::postgres {
 
 namespace {
@@ -46,17 +44,7 @@ void Connection::Clear::operator()(pg_result* result) const noexcept {
   PQclear(result);
 }
 
-Connection::Connection(const ConnectionOptions& options)
-    : Connection(options, deadline_after(options.connect_timeout + options.answer_timeout)) {}
-
 Connection::Connection(const ConnectionOptions& options, Deadline deadline) : answer_timeout_(options.answer_timeout) {
-  open(options, deadline);
-  refuse_shared_session_of_pooler(*this, options, deadline);
-  set_up(options.schema, deadline);
-}
-
-Connection::Connection(const ConnectionOptions& options, Untouched, Deadline deadline)
-    : answer_timeout_(options.answer_timeout) {
   open(options, deadline);
 }
 

@@ -43,6 +43,8 @@ class PostgresError final : public std::runtime_error {
   [[nodiscard]] bool connection_lost() const noexcept;
   // Undone by the server because of others: the same again may succeed at once.
   [[nodiscard]] bool is_conflict() const noexcept { return state_ == "40001" || state_ == "40P01"; }
+  // A prepared statement is missing, or is one that this connection has not prepared: the session is another one.
+  [[nodiscard]] bool has_foreign_session() const noexcept { return state_ == "26000" || state_ == "42P05"; }
   // The session is of no further use, although the server answered.
   [[nodiscard]] bool spoils_connection() const noexcept;
 
@@ -71,21 +73,17 @@ using Deadline = std::chrono::steady_clock::time_point;
 // For one thread at a time.
 class Connection {
  public:
-  // Connects and sets the session up, within connect_timeout and answer_timeout. Nothing is sent to the schema, which
-  // may not exist yet. Throws PostgresError, also for a session that a pooler shares between clients: nothing is set in
-  // it then.
-  explicit Connection(const ConnectionOptions& options);
+  // Connects and sets nothing: the session may be one that a pooler shares between clients. Stores connect through a
+  // Connector. Throws PostgresError.
   Connection(const ConnectionOptions& options, Deadline deadline);
-  // Connects and sets nothing: the session may be one that a pooler shares between clients.
-  struct Untouched {};
-  Connection(const ConnectionOptions& options, Untouched untouched, Deadline deadline);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
 
   // Everything below ends by the deadline (without one: within answer_timeout), or the connection counts as lost.
 
-  // Sets what the statements of the store rely on. Throws PostgresError, also if the server is a standby.
+  // Sets what the statements of the store rely on. Nothing is sent to the schema, which may not exist yet. Throws
+  // PostgresError, also if the server is a standby.
   void set_up(const std::string& schema, Deadline deadline);
   // All in one transaction and one round trip; answers the rows of each. Throws PostgresError; then nothing was done,
   // unless the connection was lost.

@@ -71,7 +71,7 @@ bool PostgresError::connection_lost() const noexcept {
 }
 
 bool PostgresError::spoils_connection() const noexcept {
-  return connection_lost() || state_ == "25006" || state_ == "26000" || state_ == "42P05";
+  return connection_lost() || has_foreign_session() || state_ == "25006";
 }
 
 ProviderError as_provider_error(const PostgresError& error) {

@@ -88,7 +88,7 @@ std::unique_ptr<Connection> Pool::take(Deadline deadline) {
   if (connection && connection->is_usable()) return connection;
   try {
     connection.reset();
-    connection = std::make_unique<Connection>(options_, deadline);
+    connection = connector_.connect(options_, deadline);
     // It may be another server than before, whose clock is behind. Later calls must not see an earlier time.
     std::optional<Timestamp> latest;
     {
@@ -98,7 +98,8 @@ std::unique_ptr<Connection> Pool::take(Deadline deadline) {
     if (latest) connection->run(kReachTime, Parameters(*latest), deadline);
     return connection;
   } catch (...) {
-    give_up();
+    // A deadline that is too short for a new connection must not cost other calls theirs.
+    free_slot();
     throw;
   }
 }
@@ -112,11 +113,15 @@ void Pool::give_back(std::unique_ptr<Connection> connection) {
   free_->notify_one();
 }
 
-void Pool::give_up() {
+void Pool::close_idle() {
+  const std::scoped_lock guard(mutex_);
+  idle_.clear();
+}
+
+void Pool::free_slot() {
   {
     const std::scoped_lock guard(mutex_);
     --in_use_;
-    idle_.clear();
   }
   free_->notify_one();
 }
@@ -134,8 +139,10 @@ std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat, Deadline
       return answers;
     } catch (const PostgresError& error) {
       if (error.spoils_connection()) {
+        if (error.has_foreign_session()) connector_.forget();
         connection.reset();
-        give_up();
+        close_idle();
+        free_slot();
       } else {
         give_back(std::move(connection));
       }
@@ -144,7 +151,8 @@ std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat, Deadline
       if (std::chrono::steady_clock::now() >= deadline) throw;
       if (!again || tries == kTries || (error.connection_lost() && tries > 1)) throw;
     } catch (...) {
-      give_up();
+      connection.reset();
+      free_slot();
       throw;
     }
   }

@@ -17,6 +17,7 @@
 #include <perdure/log.h>
 #include "providers/home_process.h"
 #include "providers/postgres/connection.h"
+#include "providers/postgres/connector.h"
 #include "providers/postgres/server_time.h"
 
 namespace perdure::postgres {
@@ -80,6 +81,7 @@ class Pool {
   void leave_connections() noexcept {
     static_cast<void>(new std::vector(std::move(idle_)));
     static_cast<void>(free_.release());
+    connector_.leave_threads();
   }
 
   [[nodiscard]] const HomeProcess& home() const noexcept { return home_; }
@@ -87,6 +89,7 @@ class Pool {
   [[nodiscard]] Milliseconds steady() const { return clock_->steady(); }
 
   [[nodiscard]] const ConnectionOptions& options() const noexcept { return options_; }
+  [[nodiscard]] Connector& connector() noexcept { return connector_; }
   // Round trips so far, for measurements.
   [[nodiscard]] std::uint64_t round_trips() const noexcept { return round_trips_; }
 
@@ -95,11 +98,14 @@ class Pool {
   [[nodiscard]] std::optional<Timestamp> proposed_time() noexcept;
   void propose(Connection& connection, Timestamp time, Deadline deadline);
   void give_back(std::unique_ptr<Connection> connection);
-  // One whose connection was lost: its place is free, and so are those of the others that nobody uses.
-  void give_up();
+  // After a connection was lost: closes those that no call uses, too, which are probably lost as well.
+  void close_idle();
+  // Another call may use the slot of a connection that was closed or never made.
+  void free_slot();
 
   HomeProcess home_;
   ConnectionOptions options_;
+  Connector connector_;
   std::size_t size_;
   std::function<void()> answer_lost_;
   std::atomic<std::uint64_t> round_trips_ = 0;

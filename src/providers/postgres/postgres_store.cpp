@@ -4,7 +4,6 @@
 #include <system_error>
 #include <utility>
 
-#include "providers/postgres/pooler.h"
 #include "providers/postgres/schema.h"
 #include "providers/store_errors.h"
 
@@ -53,16 +52,15 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
             options.connections, options.time_tolerance,
             options.clock ? options.clock : std::make_shared<SystemClock>(), options_.logger) {
   {
-    Connection connection(pool_.options(), Connection::Untouched(),
-                          deadline_after(options_.connect_timeout + options_.answer_timeout));
+    Connection connection(pool_.options(), deadline_after(options_.connect_timeout + options_.answer_timeout));
     if (connection.server_version() < kOldestServer) {
       throw ProviderFailure({ProviderErrorKind::kIncompatibleStore,
                              "the server has version " + std::to_string(connection.server_version() / 10'000) +
                                  "; use PostgreSQL 13 or later"});
     }
     refuse_other_encodings(connection);
-    refuse_shared_session(connection, pool_.options(),
-                          deadline_after(options_.connect_timeout + options_.answer_timeout));
+    pool_.connector().check(connection, pool_.options(),
+                            deadline_after(options_.connect_timeout + options_.answer_timeout));
     connection.set_up(options_.schema, deadline_after(options_.answer_timeout));
     migrate(connection, options_.schema, migrations());
   }

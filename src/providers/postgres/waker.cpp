@@ -118,9 +118,9 @@ Waker::~Waker() {
   ::close(pipe_[1]);
 }
 
-std::unique_ptr<Connection> Waker::listen(const Pool& pool) {
+std::unique_ptr<Connection> Waker::listen(Pool& pool) {
   const Deadline deadline = deadline_after(pool.options().connect_timeout + pool.options().answer_timeout);
-  auto connection = std::make_unique<Connection>(pool.options(), deadline);
+  std::unique_ptr<Connection> connection = pool.connector().connect(pool.options(), deadline);
   connection->execute("LISTEN " + connection->quoted_name(channel_of(pool.options().schema)), deadline);
   return connection;
 }

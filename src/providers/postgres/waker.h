@@ -95,7 +95,7 @@ class Waker {
     std::array<std::size_t, 64> groups{};
   };
 
-  [[nodiscard]] static std::unique_ptr<Connection> listen(const Pool& pool);
+  [[nodiscard]] static std::unique_ptr<Connection> listen(Pool& pool);
   [[nodiscard]] Deadline call_deadline() const;
   void count_waiter(const Topics& wanted, int by) noexcept;
   [[nodiscard]] Topics wanted_now() const noexcept;
