@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "providers/sqlite_scene.h"
 
@@ -126,6 +128,44 @@ TEST_F(SqliteMovedFile, TheLogMayBeCheckpointedByOthers) {
     open_plainly(file_.path()).execute("PRAGMA wal_checkpoint(TRUNCATE)");
     EXPECT_TRUE(take(other.store().read_status("a" + std::to_string(number))));
   }
+}
+
+// As when a daemon loses rights that it had when it opened the store, or a directory loses its mode for a moment.
+TEST_F(SqliteMovedFile, APathThatCannotBeFollowedForAMomentFailsNothingForGood) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs another user";
+  const std::string directory = folder_.file("directory");
+  fs::create_directory(directory);
+  constexpr uid_t kOther = 65'534;
+  ASSERT_EQ(::chown(directory.c_str(), kOther, kOther), 0);
+  ASSERT_EQ(::chmod(folder_.file("").c_str(), 0755), 0);
+  ASSERT_EQ(::seteuid(kOther), 0);
+  const auto allowed = [](const auto& result) {
+    const bool is_allowed = result.has_value() || result.error().kind() == ProviderErrorKind::kUnavailable;
+    EXPECT_TRUE(is_allowed) << result.error().to_string();
+  };
+  try {
+    SqliteFile file(directory + "/store.db");
+    Scene scene(file);
+    scene.create("a");
+    EXPECT_EQ(::chmod(directory.c_str(), 0), 0);
+    struct stat found = {};
+    EXPECT_EQ(::stat(file.path().c_str(), &found), -1);
+    for (int times = 0; times < 3; ++times) {
+      allowed(scene.store().enqueue_message(event_message("a", "e" + std::to_string(times))));
+      allowed(scene.store().read_status("a"));
+      allowed(scene.store().wait_for_change("a", kEnded, scene.now()));
+      allowed(scene.admin().list_instances({}));
+    }
+    EXPECT_EQ(::chmod(directory.c_str(), 0700), 0);
+    EXPECT_TRUE(take(scene.store().read_status("a")));
+    EXPECT_EQ(scene.fetch().instance, "a");
+    scene.create("b");
+    EXPECT_EQ(::rename(file.path().c_str(), (directory + "/moved.db").c_str()), 0);
+    expect_moved(scene);
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what();
+  }
+  ASSERT_EQ(::seteuid(0), 0);
 }
 
 TEST_F(SqliteMovedFile, ReadsOfAStoreThatIsOnlyReadFailWithoutItsLog) {

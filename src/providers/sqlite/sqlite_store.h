@@ -352,8 +352,8 @@ ProviderResult<T> SqliteStore::read(const Look& look) {
   } catch (const SqliteError& error) {
     if (leaves_doubt(error)) fail_for_good(as_provider_error(error));
     return as_provider_error(error);
-  } catch (const ProviderFailure& failure) {  // the reader's file is another
-    fail_for_good(failure.error());
+  } catch (const ProviderFailure& failure) {
+    if (failure.error().kind() == ProviderErrorKind::kStoreFailed) fail_for_good(failure.error());  // another file
     return failure.error();
   }
 }

@@ -1,5 +1,7 @@
 #include "providers/sqlite/store_file.h"
 
+#include <cerrno>
+
 #include <sys/stat.h>
 
 namespace perdure::sqlite {
@@ -16,6 +18,12 @@ std::optional<StoreFile::Identity> StoreFile::identity_of(const std::string& pat
   return Identity{.device = found.st_dev, .inode = found.st_ino};
 }
 
+bool StoreFile::has_moved(const std::string& path, const Identity& identity) {
+  struct stat found = {};
+  if (::stat(path.c_str(), &found) != 0) return errno == ENOENT || errno == ENOTDIR;
+  return identity != Identity{.device = found.st_dev, .inode = found.st_ino};
+}
+
 void StoreFile::remember_log() {
   for (const char* const suffix : {"-wal", "-shm"}) {
     const std::string path = path_ + suffix;
@@ -25,9 +33,9 @@ void StoreFile::remember_log() {
 
 std::optional<ProviderError> StoreFile::problem() const {
   if (!identity_) return std::nullopt;
-  if (identity_of(path_) != identity_) return moved();
+  if (has_moved(path_, *identity_)) return moved();
   for (const LogFile& file : log_) {
-    if (identity_of(file.path) == file.identity) continue;
+    if (!has_moved(file.path, file.identity)) continue;
     return ProviderError(ProviderErrorKind::kStoreFailed,
                          file.path +
                              ": the file was deleted, moved or replaced while the store was open, and commits may be "
@@ -39,8 +47,11 @@ std::optional<ProviderError> StoreFile::problem() const {
 
 void StoreFile::check(const Connection& connection) const {
   if (!identity_) return;
-  if (connection.has_moved()) throw ProviderFailure(moved());
   if (const std::optional<ProviderError> found = problem()) throw ProviderFailure(*found);
+  if (!connection.has_moved()) return;
+  if (identity_of(path_) == identity_) throw ProviderFailure(moved());  // it led elsewhere when it was opened
+  throw ProviderFailure(
+      {ProviderErrorKind::kUnavailable, path_ + ": the path cannot be followed; check the rights on its directories"});
 }
 
 ProviderError StoreFile::moved() const {

@@ -26,8 +26,10 @@ class StoreFile {
   // nor the locks of this one.
   void remember_log();
   // Returns the error with which every call fails once a path no longer leads to its file. One stat() for each file.
+  // Ignores a stat() that fails for another reason, for example because a directory cannot be searched at the moment.
   [[nodiscard]] std::optional<ProviderError> problem() const;
-  // Throws ProviderFailure with kStoreFailed unless `connection` has opened this file.
+  // Throws ProviderFailure unless `connection` has opened this file: kStoreFailed, or kUnavailable if the path cannot
+  // be followed at the moment.
   void check(const Connection& connection) const;
 
  private:
@@ -40,7 +42,9 @@ class StoreFile {
     std::string path;
     Identity identity;
   };
+  // Absent: the file cannot be asked.
   [[nodiscard]] static std::optional<Identity> identity_of(const std::string& path);
+  [[nodiscard]] static bool has_moved(const std::string& path, const Identity& identity);
   [[nodiscard]] ProviderError moved() const;
 
   std::string path_;
