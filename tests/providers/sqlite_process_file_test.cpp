@@ -1,12 +1,16 @@
 // The file of locks next to the store: deleted while stores are open, and who may use it.
+#include <atomic>
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "providers/child_process.h"
+#include "providers/sqlite/process_lock.h"
 #include "providers/sqlite_scene.h"
 
 namespace perdure::testing {
@@ -67,6 +71,22 @@ TEST_F(SqliteProcessFile, AKilledProcessIsSeenAfterItWasDeletedAndMadeAgain) {
   EXPECT_TRUE(take(SqliteProvider::open(file_.path())->fetch_orchestration_item()));
 }
 
+// A part that fails rolls the whole transaction back, and the others run again.
+TEST_F(SqliteProcessFile, ANumberIsTakenAgainAfterATransactionThatFailed) {
+  Scene scene(file_);
+  scene.create("a");
+  scene.enqueue_activity(activity("a", 2));
+  fs::remove(locks());
+  {
+    const Scene other(file_);
+  }  // knows nothing of the number and removes it
+  const std::vector<MessageRecord> twice{activity("a", 2), activity("a", 3)};
+  const auto outcomes = scene.store().enqueue_activities(twice);
+  EXPECT_FALSE(outcomes.at(0).has_value());
+  EXPECT_TRUE(outcomes.at(1).has_value());
+  EXPECT_EQ(open_plainly(file_.path()).integer("SELECT count(*) FROM processes"), 1);
+}
+
 TEST_F(SqliteProcessFile, HasTheModeAndTheGroupOfTheStore) {
   {
     const Scene scene(file_);
@@ -81,6 +101,29 @@ TEST_F(SqliteProcessFile, HasTheModeAndTheGroupOfTheStore) {
   EXPECT_EQ(status_of(locks()).st_mode & 07777, 0660U);
   EXPECT_EQ(status_of(locks()).st_gid, status_of(file_.path()).st_gid);
   EXPECT_EQ(status_of(locks()).st_uid, status_of(file_.path()).st_uid);
+}
+
+// Another member of the group may open it at any time.
+TEST_F(SqliteProcessFile, HasItsModeFromTheBeginning) {
+  {
+    const Scene scene(file_);
+  }
+  ASSERT_EQ(::chmod(file_.path().c_str(), 0660), 0);
+  std::atomic<bool> done = false;
+  std::atomic<unsigned> other_mode = 0;
+  std::thread looking([&] {
+    while (!done) {
+      struct stat found = {};
+      if (::stat(locks().c_str(), &found) == 0 && (found.st_mode & 07777) != 0660) other_mode = found.st_mode & 07777;
+    }
+  });
+  for (int times = 0; times < 200; ++times) {
+    fs::remove(locks());
+    const sqlite::ProcessLocks made(file_.path());
+  }
+  done = true;
+  looking.join();
+  EXPECT_EQ(other_mode, 0U);
 }
 
 TEST_F(SqliteProcessFile, ReadingItIsEnough) {

@@ -1,6 +1,7 @@
 #include "providers/sqlite/process_lock.h"
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include <fcntl.h>
@@ -37,6 +38,27 @@ void resemble(int file, const std::string& store) {
   if (::fchmod(file, model.st_mode & 0666) != 0) errno = 0;
 }
 
+// Returns -1 and sets errno if it cannot be created, EEXIST if it is there.
+//
+// The file gets its name when it has its mode: another process that opened it before would be refused. File systems
+// that know no files without names, and systems without /proc, create it in two steps.
+int create(const std::string& path, const std::string& store) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  const int nameless = ::open(folder.empty() ? "." : folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+  if (nameless >= 0) {
+    resemble(nameless, store);
+    const std::string opened = "/proc/self/fd/" + std::to_string(nameless);
+    if (::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0) return nameless;
+    const int error = errno;
+    ::close(nameless);
+    errno = error;
+    if (error == EEXIST) return -1;
+  }
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kFlags, 0600);
+  if (file >= 0) resemble(file, store);
+  return file;
+}
+
 // Returns -1 and sets errno if it cannot be opened.
 int open_or_create(const std::string& path, const std::string& store, bool& writable) {
   for (;;) {
@@ -47,11 +69,8 @@ int open_or_create(const std::string& path, const std::string& store, bool& writ
       return ::open(path.c_str(), O_RDONLY | kFlags);
     }
     if (errno != ENOENT) return -1;
-    file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kFlags, 0600);
-    if (file >= 0) {
-      resemble(file, store);
-      return file;
-    }
+    file = create(path, store);
+    if (file >= 0) return file;
     if (errno != EEXIST) return -1;
   }
 }

@@ -99,7 +99,11 @@ SqliteStore::SqliteStore(const std::string& path, const SqliteOptions& options)
                       .save_time = [this](Connection& writing) { saved_time_->save(writing); },
                       .begun = [this](Store& store) { keep_number(store); },
                       .verify = [this] { return file_ ? file_->problem() : std::nullopt; },
-                      .committed = [this](const Changes& changes) { wake_ups_->changed(changes); },
+                      .committed =
+                          [this](const Changes& changes) {
+                            must_take_number_ = false;
+                            wake_ups_->changed(changes);
+                          },
                       .failed = [this] { wake_ups_->changed_all(); }});
   enter();
   if (file_) file_->remember_log();
@@ -191,15 +195,18 @@ void SqliteStore::take_number(Store& store) {
 }
 
 void SqliteStore::keep_number(Store& store) {
-  if (process_ == 0 || !process_locks_->has_moved()) return;
-  try {
-    auto locks = std::make_unique<ProcessLocks>(file_->path());
-    if (!locks->lock(process_)) process_ = 0;
-    process_locks_ = std::move(locks);
-  } catch (const ProviderFailure&) {
-    return;  // the next transaction tries again; until then other processes let these locks expire
+  if (process_ == 0 && !must_take_number_) return;  // not entered yet, or in memory
+  if (process_locks_->has_moved()) {
+    try {
+      auto locks = std::make_unique<ProcessLocks>(file_->path());
+      if (!locks->lock(process_)) process_ = 0;
+      process_locks_ = std::move(locks);
+      must_take_number_ = true;
+    } catch (const ProviderFailure&) {
+      return;  // the next transaction tries again; until then other processes let these locks expire
+    }
   }
-  take_number(store);
+  if (must_take_number_) take_number(store);
 }
 
 std::optional<ProviderError> SqliteStore::failure() {

@@ -279,6 +279,7 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   std::unique_ptr<SavedTime> saved_time_;
   std::unique_ptr<ProcessLocks> process_locks_;
   std::int64_t process_ = 0;
+  bool must_take_number_ = false;     // again, until a transaction in which it did is committed; the writer's
   std::unique_ptr<Readers> readers_;  // null: everything goes through the writer
   std::unique_ptr<WakeUps> wake_ups_;
   std::unique_ptr<Writer> writer_;  // null: only read
