@@ -283,6 +283,11 @@ TEST(PostgresRefusals, NeverShowAPartOfAMalformedUrl) {
       "postgresql://postgres:SECRET@127.0.0.1:SECRET/postgres",
       "postgresql://postgres:SECRET/postgres",
       "postgresql://postgres:SECRET",
+      "postgresql://postgres:7777777/postgres",
+      "postgresql://postgres:65536/postgres",
+      "postgresql://postgres:77777777777777777777/postgres",
+      "postgresql://postgres:0/postgres",
+      "host=127.0.0.1,localhost port=,7777777 dbname=postgres",
       "postgresql://" + host + "/postgres?SECRET",
       "postgresql://" + host + "/postgres?foo=SECRET",
       "postgresql://" + host + "/postgres?password=SECRET%zz",
@@ -307,6 +312,7 @@ TEST(PostgresRefusals, NeverShowAPartOfAMalformedUrl) {
     const ProviderError error = refusal(url);
     EXPECT_EQ(error.kind(), ProviderErrorKind::kInvalidArgument) << url << ": " << error.to_string();
     EXPECT_THAT(error.to_string(), Not(HasSubstr("SECRET"))) << url;
+    EXPECT_THAT(error.to_string(), Not(HasSubstr("777"))) << url;
     EXPECT_THAT(error.message(), HasSubstr("%40")) << "it says what to write";
   }
 }

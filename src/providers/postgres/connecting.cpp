@@ -37,8 +37,17 @@ std::string_view value_of(const OptionsPtr& options, std::string_view name) {
                                    "PGPASSWORD or the password file");
 }
 
+// One port for each host; an empty one is the default. libpq quotes a port that cannot be one.
 bool is_port_list(std::string_view text) {
-  return text.find_first_not_of("0123456789,") == std::string_view::npos;
+  for (;;) {
+    const std::string_view port = text.substr(0, text.find(','));
+    std::uint16_t number = 0;
+    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+    const bool is_port = error == std::errc() && end == port.data() + port.size() && number > 0;
+    if (!port.empty() && !is_port) return false;
+    if (port.size() == text.size()) return true;
+    text.remove_prefix(port.size() + 1);
+  }
 }
 
 // A password with a '/' or '@' that is not encoded, or with a wrong separator before it, becomes a part of the host,
@@ -50,7 +59,7 @@ void refuse_misplaced_password(std::string_view url, const OptionsPtr& parsed) {
       refuse_url("it has an '@' that does not end the user and the password");
     }
   }
-  if (!is_port_list(value_of(parsed, "port"))) refuse_url("its port is not a number");
+  if (!is_port_list(value_of(parsed, "port"))) refuse_url("its port is not a number from 1 to 65535");
   for (const char* const name : {"host", "hostaddr", "port", "dbname", "user"}) {
     const std::string_view value = value_of(parsed, name);
     if (value.find("password=") != std::string_view::npos || value.find("://") != std::string_view::npos) {
