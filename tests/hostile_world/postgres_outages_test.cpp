@@ -164,6 +164,7 @@ TEST_F(PostgresOutages, ATableIsDroppedUnderARunningNode) {
   admin->execute("ALTER TABLE perdure.activities RENAME TO saved");
   start(3);
   expect_noticed();
+  EXPECT_EQ(runtime->health().last_error->kind(), ProviderErrorKind::kIncompatibleStore);
   admin->execute("ALTER TABLE perdure.saved RENAME TO activities");
   start(3);
   expect_completed();
