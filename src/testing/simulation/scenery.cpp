@@ -42,13 +42,30 @@ std::vector<Scenery::StoreOutage> random_outages(Dice dice) {
   return outages;
 }
 
-Scenery::ClockStep random_clock_step(Dice dice) {
+Scenery::ClockStep random_clock_step(Dice& dice) {
   Scenery::ClockStep step;
-  if (!dice.chance(25)) return step;
   step.step = dice.between(1, 300);
   const Milliseconds by(dice.chance(50) ? dice.between(1, 10'000) : dice.between(10'000, 3'600'000));
   step.by = dice.chance(50) ? by : -by;
   return step;
+}
+
+// An administrator who has set a clock wrong sets it right soon, or thinks so.
+Scenery::ClockStep random_correction(const Scenery::ClockStep& wrong, Dice& dice) {
+  Scenery::ClockStep step = random_clock_step(dice);
+  step.step = wrong.step + dice.between(1, 30);
+  if (dice.chance(70)) step.by = -wrong.by;
+  return step;
+}
+
+std::vector<Scenery::ClockStep> random_clock_steps(Dice dice) {
+  if (!dice.chance(25)) return {};
+  std::vector<Scenery::ClockStep> steps{random_clock_step(dice)};
+  const std::size_t more = dice.chance(50) ? dice.between(1, 3) : 0;
+  for (std::size_t i = 0; i < more; ++i) {
+    steps.push_back(dice.chance(50) ? random_correction(steps.back(), dice) : random_clock_step(dice));
+  }
+  return steps;
 }
 
 }  // namespace
@@ -76,7 +93,7 @@ Scenery::Scenery(std::uint64_t seed, const RunOptions& options) {
   if (faults > 0 && contains(options.faults, Fault::kStoreOutage))
     store_outages = random_outages(Dice(Dice(seed ^ 0x07A6E).next()));
   if (faults > 0 && contains(options.faults, Fault::kClockStep))
-    clock_step = random_clock_step(Dice(Dice(seed ^ 0xC10C5).next()));
+    clock_steps = random_clock_steps(Dice(Dice(seed ^ 0xC10C5).next()));
   new_engine_ = dice.chance(50);
   const bool before_upgrade = dice.chance(60);
   first_generation = before_upgrade && contains(options.faults, Fault::kUpgrade) ? 0 : 1;

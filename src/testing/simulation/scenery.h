@@ -39,10 +39,10 @@ struct Scenery {
   // One that begins while another lasts takes its place.
   std::vector<StoreOutage> store_outages;
   struct ClockStep {
-    std::size_t step = 0;  // of the run; 0: the clock is not set
+    std::size_t step = 0;  // of the run
     Milliseconds by{0};
   };
-  ClockStep clock_step;
+  std::vector<ClockStep> clock_steps;
 
  private:
   struct Place {

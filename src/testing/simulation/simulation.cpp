@@ -104,7 +104,7 @@ class Simulation {
                    "the cluster has not come to rest after " + std::to_string(steps_) + " steps");
       if (steps_ == scenery_.latest_upgrade) begin_upgrade();
       begin_store_outages();
-      if (steps_ == scenery_.clock_step.step) set_clock();
+      set_clock();
       problems(ProblemKind::kStore, store_->audit().problems());
     }
     log_.begin("");
@@ -374,15 +374,15 @@ class Simulation {
   }
 
   void set_clock() {
-    const Timestamp before = store_time();
-    Milliseconds by = scenery_.clock_step.by;
-    // Less may be taken for a clock that is disciplined, and then the store extends no locks.
-    if (by.count() > 0) by += Milliseconds(1'000) + (before - kStart) / 1'000;
-    say("", before, Fault::kClockStep, "the clock is set by " + std::to_string(by.count()) + " ms");
-    clock_->step(by);
-    if (by.count() < 0) return;
-    if (scenery_.store == StoreKind::kSqlite) store_->extend_locks(before, by);
-    cluster_.hinder_all(store_time());
+    for (const Scenery::ClockStep& step : scenery_.clock_steps) {
+      if (step.step != steps_) continue;
+      const Timestamp before = store_time();
+      say("", before, Fault::kClockStep, "the clock is set by about " + std::to_string(step.by.count()) + " ms");
+      const Milliseconds jump = set_clock_of(*real_store_, *clock_, step.by);
+      if (jump.count() == 0) continue;
+      if (scenery_.store == StoreKind::kSqlite) store_->extend_locks(before, jump);
+      cluster_.hinder_all(store_time());
+    }
   }
 
   // ---- the end ----
