@@ -17,6 +17,7 @@ Run::Run(ProviderFactory& reference, ProviderFactory& candidate, std::uint64_t s
   }
   const Milliseconds ahead = stores_[0]->now() - stores_[1]->now();
   factories_[ahead.count() > 0 ? 1 : 0]->advance(std::chrono::abs(ahead));
+  clock_ = now();
   can_import_ = std::all_of(stores_.begin(), stores_.end(), [](const std::shared_ptr<Provider>& store) {
     return dynamic_cast<InstanceImport*>(store.get()) != nullptr;
   });
@@ -25,11 +26,13 @@ Run::Run(ProviderFactory& reference, ProviderFactory& candidate, std::uint64_t s
 
 void Run::advance(Milliseconds by) {
   for (ProviderFactory* const factory : factories_) factory->advance(by);
+  clock_ += by;
   call([&] { return Fields("now").add("after", by).text(); }, [](Provider& store, Side) { return store.now(); });
 }
 
 void Run::step(Milliseconds by) {
   for (ProviderFactory* const factory : factories_) factory->step(by);
+  clock_ += by;
   call([&] { return Fields("now").add("set by", by).text(); }, [](Provider& store, Side) { return store.now(); });
 }
 

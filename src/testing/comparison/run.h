@@ -78,6 +78,8 @@ class Run {
 
   void advance(Milliseconds by);
   void step(Milliseconds by);
+  // By how much store time is later than the clock, after steps back.
+  [[nodiscard]] Milliseconds ahead() { return now() - clock_; }
   void damage(const std::string& instance);
   // Nothing is promised about what is read of such events.
   [[nodiscard]] bool is_damaged(const std::string& instance, ExecutionId execution) const {
@@ -98,6 +100,7 @@ class Run {
   InFlight in_flight_;
   std::set<std::pair<std::string, ExecutionId>> damaged_;
   std::set<std::string> imported_;
+  Timestamp clock_;
   std::size_t operation_ = 0;
   bool fast_path_ = false;
   bool can_import_ = false;
