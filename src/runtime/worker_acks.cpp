@@ -52,6 +52,7 @@ void WorkerDispatcher::ack_failed(RunId id, const ProviderError& error, bool alo
     // Cancelled, or taken over by another worker: this result is no longer needed.
     if (!run.lease.lost()) metrics_.add(metric::kLocksLost, {{"kind", "activity"}});
     tell(LogLevel::kDebug, run, "discarding a late result");
+    use_session(run, now);  // the store may have accepted it in a call whose answer was lost
     return give_back_or_settle(id);
   }
   if (planted(PlantedFault::kAckForgottenAfterError)) return settle(id);

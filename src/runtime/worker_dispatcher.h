@@ -218,7 +218,7 @@ class WorkerDispatcher {
   void check_deadlines(Timestamp now);
   void time_out(RunId id, Run& run, const std::string& why, Timestamp now);
   [[nodiscard]] bool serves_sessions() const noexcept;
-  // The store counts this as a use of the run's session.
+  // The store counts this, or something shortly before, as a use of the run's session.
   void use_session(const Run& run, Timestamp now);
   // Some session that this node used has been idle for its timeout. Forgets those.
   [[nodiscard]] bool has_idle_session(Timestamp now);

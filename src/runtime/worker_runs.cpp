@@ -301,6 +301,7 @@ void WorkerDispatcher::extended(RunId id, Run& run, const ProviderResult<Timesta
     run.lease.renew_failed(now);  // the lock holds until it ends, and the work goes on
   } else {
     if (!run.lease.lost()) metrics_.add(metric::kLocksLost, {{"kind", "activity"}});
+    use_session(run, now);  // the store may have accepted the outcome in a call whose answer was lost
     lose(id, run, now);
   }
 }

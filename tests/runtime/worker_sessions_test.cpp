@@ -147,6 +147,16 @@ TEST_F(HoldSessions, OneIsReleasedWhenItsIdleTimeoutEnds) {
   EXPECT_THAT(renewals_until(kBegin + 10min, 0), IsEmpty());
 }
 
+// The commit of a turn had the outcome, and its answer was lost: the store counts a use that the node has not heard of.
+TEST_F(HoldSessions, AnOutcomeThatIsRefusedCountsAsAUse) {
+  options.session_idle_timeout = 50s;
+  fetch({in_session(1)});
+  now += 10s;
+  finish(start());
+  ack(error(ProviderErrorKind::kLockLost));
+  EXPECT_THAT(renewals_until(kBegin + 1min, 1), ElementsAre(15s, 30s, 45s, 60s));
+}
+
 TEST_F(HoldSessions, EachIsReleasedWhenItsOwnIdleTimeoutEnds) {
   options.worker_lock_timeout = 10s;
   options.session_idle_timeout = 10s;
