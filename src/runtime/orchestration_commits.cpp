@@ -2,7 +2,7 @@
 //
 // A failure of the store does not count as an attempt: the same commit is repeated under its id, alone, while the lock
 // can be renewed, and an expired lock is abandoned uncounted. A failure is the instance's own if its commit, sent
-// alone, has a data error, or fails `max_attempts` times while the store takes commits of others.
+// alone, has a data error, or fails `max_attempts` times with a permanent error while the store takes turns of others.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -92,7 +92,7 @@ void OrchestrationDispatcher::committed(Outstanding& request, std::vector<Provid
 void OrchestrationDispatcher::commit_succeeded(JobId id, const TurnCommit& commit, const CommitAnswer& answer,
                                                Timestamp now) {
   Job& job = jobs_.at(id);
-  health_->accepted();
+  if (!commit.events.empty()) health_->accepted(AcceptedCall::kTurn);
   const bool was_available = health_->is_available();
   health_->succeeded(StoreCall::kStoreTurns, now);
   if (!was_available && health_->is_available()) search_.resume();
@@ -127,7 +127,11 @@ void OrchestrationDispatcher::commit_failed(JobId id, TurnCommit commit, const P
   }
   if (!error.data_error()) {
     store_failed(job, StoreCall::kStoreTurns, error, now);
-    job.repeats.failed(alone, health_->accepted_calls());
+    if (alone && !error.retryable()) {
+      job.repeats.failed_alone(health_->accepted_calls(AcceptedCall::kTurn));
+    } else {
+      job.repeats.failed();
+    }
     if (planted(PlantedFault::kStoreFailureCounts)) {
       drop_turn(job, commit, error);
       return give_back_later(id, Milliseconds(50), false);
@@ -193,6 +197,8 @@ void OrchestrationDispatcher::end_as_poison(JobId id, const ProviderError& error
   (job.basis.last_event_id == 0 ? to_run_ : to_read_).push_back(id);
 }
 
+// Only an error of the stored data may be the instance's own: any other one, such as a statement that the server ended
+// for lack of time, may be gone at the next read.
 void OrchestrationDispatcher::read_failed(JobId id, const ProviderError& error, Timestamp now) {
   Job& job = jobs_.at(id);
   if (error.kind() == ProviderErrorKind::kLockLost) {
@@ -208,7 +214,11 @@ void OrchestrationDispatcher::read_failed(JobId id, const ProviderError& error, 
     job.repeats.refused();
   } else {
     store_failed(job, StoreCall::kStoreTurns, error, now);
-    job.repeats.failed(true, health_->accepted_calls());
+    if (error.kind() == ProviderErrorKind::kCorruptData) {
+      job.repeats.failed_alone(health_->accepted_calls(AcceptedCall::kRead));
+    } else {
+      job.repeats.failed();
+    }
   }
   if (draining_) return give_back_later(id, Milliseconds(0), true);
   if (!job.repeats.are_own(max_attempts_)) {

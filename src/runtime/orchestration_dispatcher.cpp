@@ -289,6 +289,7 @@ void OrchestrationDispatcher::history_read(JobId id, ProviderResult<StoredHistor
   }
   if (history) {
     job.task.history = std::move(*history);
+    health_->accepted(AcceptedCall::kRead);
     job.repeats = {};
     if (draining_) return give_back_later(id, Milliseconds(0), true);
     to_run_.push_back(id);
@@ -320,7 +321,7 @@ void OrchestrationDispatcher::given_back(const Outstanding& request, const std::
       tell(LogLevel::kWarn, job, "instance not abandoned; retrying after backoff", {"error", error.to_string()});
     }
     store_failed(job, StoreCall::kLockInstances, error, now);
-    job.repeats.failed(false, health_->accepted_calls());
+    job.repeats.failed();
     if (planted(PlantedFault::kAbandonForgotten)) {
       finish(id, now);
       continue;

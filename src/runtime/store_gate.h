@@ -41,15 +41,18 @@ class StoreGate {
   Timestamp opens_at_ = Timestamp::min();
 };
 
-// The repeated calls of one item, until the store accepts one. A failure is the item's own only if the item was sent
-// alone, and if the store has accepted calls of other items since the previous failure.
+// The repeated calls of one item, until the store accepts one. A failure is the item's own only if the store has
+// accepted calls of the same kind for other items since the previous failure.
 class Repeats {
  public:
-  // `others` counts the calls of all items that the store has accepted.
-  void failed(bool alone, std::uint64_t others) noexcept {
+  // The store caused the failure.
+  void failed() noexcept { ++failures_; }
+  // The item may be the cause: it was sent alone, and the error does not name the state of the store. `others` counts
+  // the calls of the same kind that the store has accepted.
+  void failed_alone(std::uint64_t others) noexcept {
     ++failures_;
-    if (own_failures_ > 0 && others != others_) store_works_ = true;
-    if (!alone || (own_failures_ > 0 && others == others_)) return;
+    if (own_failures_ > 0 && others == others_) return;
+    store_works_ = own_failures_ > 0;
     ++own_failures_;
     others_ = others;
   }

@@ -29,6 +29,15 @@ enum class StoreCall : std::uint8_t {
 };
 inline constexpr std::size_t kStoreCalls = static_cast<std::size_t>(StoreCall::kStoreOutcomes) + 1;
 
+// Accepted calls that show what a failure of another item means. Each kind counts by itself, because a store may be
+// able to do one and not another, for example if only one of its tables cannot grow.
+enum class AcceptedCall : std::uint8_t {
+  kTurn,     // with events
+  kOutcome,  // with a completion
+  kRead,     // of a history
+};
+inline constexpr std::size_t kAcceptedCalls = static_cast<std::size_t>(AcceptedCall::kRead) + 1;
+
 class StoreHealth {
  public:
   StoreHealth(std::string node, const RuntimeOptions& options);
@@ -37,9 +46,11 @@ class StoreHealth {
   // fails with it repeatedly, without a success in between.
   void failed(StoreCall call, const ProviderError& error, Timestamp now);
   void succeeded(StoreCall call, Timestamp now);
-  // The turns and outcomes that the store has accepted from this node, from both dispatchers.
-  void accepted() noexcept { ++accepted_; }
-  [[nodiscard]] std::uint64_t accepted_calls() const noexcept { return accepted_; }
+  // A call of this node that the store has accepted.
+  void accepted(AcceptedCall call) noexcept { ++accepted_[static_cast<std::size_t>(call)]; }
+  [[nodiscard]] std::uint64_t accepted_calls(AcceptedCall call) const noexcept {
+    return accepted_[static_cast<std::size_t>(call)];
+  }
   [[nodiscard]] bool is_available() const noexcept { return failing_ == 0; }
   [[nodiscard]] RuntimeHealth report() const;
 
@@ -50,7 +61,7 @@ class StoreHealth {
   std::mutex reports_mutex_;  // keeps changes and their reports in one order; a sink may call report() under it
   mutable std::mutex mutex_;  // guards health_; never held while a sink runs
   std::atomic<std::uint32_t> failing_{0};  // a bit for each call; changes under reports_mutex_
-  std::atomic<std::uint64_t> accepted_{0};
+  std::array<std::atomic<std::uint64_t>, kAcceptedCalls> accepted_{};
   std::array<std::atomic<std::uint32_t>, kStoreCalls> busy_{};  // in a row, of each call
   RuntimeHealth health_;
 };

@@ -36,12 +36,13 @@ void WorkerDispatcher::acknowledged(const Outstanding& request, const std::vecto
   }
   for (std::size_t i = 0; i < request.runs.size(); ++i) {
     if (!answers[i]) continue;
-    health_->accepted();
+    const Run& run = runs_.at(request.runs[i]);
+    if (run.ack && run.ack->completion) health_->accepted(AcceptedCall::kOutcome);
     const bool was_available = health_->is_available();
     health_->succeeded(StoreCall::kStoreOutcomes, now);
     if (!was_available && health_->is_available()) search_.resume();
-    use_session(runs_.at(request.runs[i]), now);
-    report_stored(runs_.at(request.runs[i]));
+    use_session(run, now);
+    report_stored(run);
     settle(request.runs[i]);
   }
 }
@@ -58,7 +59,11 @@ void WorkerDispatcher::ack_failed(RunId id, const ProviderError& error, bool alo
   if (planted(PlantedFault::kAckForgottenAfterError)) return settle(id);
   if (!error.data_error()) {
     store_failed(run, StoreCall::kStoreOutcomes, error, now);
-    run.repeats.failed(alone, health_->accepted_calls());
+    if (alone && !error.retryable()) {
+      run.repeats.failed_alone(health_->accepted_calls(AcceptedCall::kOutcome));
+    } else {
+      run.repeats.failed();
+    }
   } else if (alone) {
     run.repeats.refused();
   }
@@ -172,7 +177,7 @@ void WorkerDispatcher::given_back(const Outstanding& request, const std::vector<
       warn(run, "activity not abandoned; retrying after backoff", "error", error.to_string());
     }
     store_failed(run, StoreCall::kLockActivities, error, now);
-    run.repeats.failed(false, health_->accepted_calls());
+    run.repeats.failed();
     if (planted(PlantedFault::kAbandonForgotten)) {
       settle(id);
       continue;

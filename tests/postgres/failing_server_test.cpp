@@ -46,6 +46,18 @@ TEST_P(FailingServer, PoisonsNothingAndIsWaitedFor) {
   workflows.expect_completed();
 }
 
+// Outcomes need a table that the server can write. They show nothing about turns.
+TEST_P(FailingServer, PoisonsNothingIfOnlyHistoriesCannotGrow) {
+  workflows.begin();
+  workflows.fan_out("wide", 200);
+  workflows.step_until([&] { return workflows.client().list_executions("wide").size() == 1; });
+  fail(GetParam(), "history");
+  workflows.pass(4min);
+  heal();
+  workflows.expect_completed();
+  workflows.expect_completed("wide");
+}
+
 class RefusingServer : public FailingServer {};
 // A value out of range, a check that is violated, a row that is too large.
 INSTANTIATE_TEST_SUITE_P(States, RefusingServer, ::testing::Values("22003", "23514", "23505", "54000"),

@@ -37,7 +37,7 @@ class FakeExecution final : public OpenExecution {
 class DispatchOrchestrations : public ::testing::Test {
  protected:
   OrchestrationDispatcher& dispatcher() {
-    if (!made) made.emplace(options, capabilities, "node", CapabilityFilter(), RandomIds(1), places);
+    if (!made) made.emplace(options, capabilities, "node", CapabilityFilter(), RandomIds(1), places, health);
     return *made;
   }
   // Asks for everything that is wanted at this time. Without a want there must be a time to rest until, or its threads
@@ -111,7 +111,8 @@ class DispatchOrchestrations : public ::testing::Test {
 
   RuntimeOptions options;
   Capabilities capabilities{.wake_ups = true};
-  std::shared_ptr<WorkPlaces> places;  // of a worker beside it
+  std::shared_ptr<WorkPlaces> places;   // of a worker beside it
+  std::shared_ptr<StoreHealth> health;  // one of its own unless set
   Timestamp now = kStart;
   std::deque<orchestration::Request> open;
 

@@ -1,4 +1,6 @@
 // The orchestration dispatcher and a failing store: the cause of a failure, repeated calls, and counted attempts.
+#include "runtime/store_failures.h"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -6,50 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <perdure/engine_metrics.h>
-#include "runtime/orchestration_dispatch.h"
-
 namespace perdure::test {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
-
-class StoreFailures : public DispatchOrchestrations {
- protected:
-  using Await = orchestration::Await;
-  using Commit = orchestration::Commit;
-  using Fetch = orchestration::Fetch;
-  using GiveBack = orchestration::GiveBack;
-  using ReadHistory = orchestration::ReadHistory;
-  using Renew = orchestration::Renew;
-  using RunTurn = orchestration::RunTurn;
-
-  StoreFailures() {
-    options.logger = Logger(log);
-    options.metrics = Metrics(metrics);
-  }
-  // The decision of a turn that could be repeated.
-  TurnCommit run_turn() {
-    auto [id, body] = take<RunTurn>();
-    TurnCommit commit;
-    commit.token = body.task.item.token;
-    commit.commit_id = body.task.commit_id;
-    TurnDecision decision{.action = commit, .kept = {}, .report = TurnReport()};
-    decision.messages = std::move(body.task.item.messages);
-    answer(id, std::move(decision));
-    return commit;
-  }
-  void renew(ProviderResult<Timestamp> outcome) {
-    auto [id, body] = take<Renew>();
-    answer(id, std::vector<ProviderResult<Timestamp>>(body.tokens.size(), outcome));
-  }
-  void pass_to_next() { now = std::max(dispatcher().wake_at(), now); }
-  [[nodiscard]] double available() const { return metrics->gauge_value(metric::kStoreAvailable.name).value(); }
-
-  std::shared_ptr<CapturingLogSink> log = std::make_shared<CapturingLogSink>();
-  std::shared_ptr<CapturingMetrics> metrics = std::make_shared<CapturingMetrics>();
-};
 
 // ---- Commits -------------------------------------------------------------------------------------------------------
 
@@ -211,97 +174,10 @@ TEST_F(StoreFailures, NothingIsFetchedWhileALockThatEndedCouldNotBeGivenBack) {
   }
 }
 
-// ---- The instance's own fault --------------------------------------------------------------------------------------
-
-TEST_F(StoreFailures, ADataErrorOfACommitSentAloneCounts) {
-  fetch(item("i"));
-  const TurnCommit wanted = run_turn();
-  commit(error(ProviderErrorKind::kInvalidArgument));
-  EXPECT_THAT(give_back(), ElementsAre(Abandon{.token = wanted.token, .delay = 50ms, .ignore_attempt = false}));
-  EXPECT_EQ(available(), 1.0);
-}
-
-TEST_F(StoreFailures, TheLastAttemptWithADataErrorEndsAsPoisonUnderTheSameLock) {
-  OrchestrationItem last = item("i", 3, 10);
-  last.messages.resize(2);
-  fetch(last);
-  answer(take<ReadHistory>().first, ProviderResult<StoredHistory>(StoredHistory()));
-  const TurnCommit refused = run_turn();
-  commit(error(ProviderErrorKind::kInvalidArgument));
-  EXPECT_EQ(count<GiveBack>(), 0U);
-  const auto [id, body] = take<ReadHistory>();
-  EXPECT_EQ(body.after, 0U);
-  answer(id, ProviderResult<StoredHistory>(StoredHistory()));
-  const auto [turn, request] = take<RunTurn>();
-  EXPECT_EQ(request.task.refusal, "invalid argument: no luck");
-  EXPECT_EQ(request.task.item.token, refused.token);
-  EXPECT_EQ(request.task.item.messages.size(), 2U);
-  EXPECT_NE(request.task.commit_id, refused.commit_id);
-}
-
-TEST_F(StoreFailures, ACommitThatFailsAloneAgainAndAgainWhileOthersSucceedEndsAsPoison) {
-  options.orchestration_concurrency = 1;
-  fetch(item("bad"));
-  run_turn();
-  for (std::uint32_t failure = 1; failure < options.max_attempts; ++failure) {
-    while (count<Commit>() == 0) pass_to_next();
-    commit(error(ProviderErrorKind::kStoreFailed));
-    EXPECT_EQ(available(), 0.0);
-    ASSERT_EQ(count<RunTurn>(), 0U) << failure;
-    // Another one, whose commit succeeds.
-    while (count<Fetch>() == 0) {
-      if (count<Renew>() > 0) renew(now + 5s);
-      if (count<Await>() > 0) answer(take<Await>().first, ProviderResult<bool>(true));
-      if (count<Commit>() > 0) commit(error(ProviderErrorKind::kStoreFailed));
-      if (count<Fetch>() == 0) pass_to_next();
-    }
-    fetch(item("good " + std::to_string(failure)));
-    run();
-    for (bool stored = false; !stored;) {
-      while (count<Commit>() == 0) {
-        if (count<Renew>() > 0) renew(now + 5s);
-        pass_to_next();
-      }
-      auto [id, body] = take<Commit>();
-      ASSERT_EQ(body.commits->size(), 1U);
-      stored = body.commits->front().token.value != "token of bad";
-      answer(id, std::vector<ProviderResult<CommitAnswer>>{
-                     stored ? ProviderResult<CommitAnswer>(CommitAnswer())
-                            : ProviderResult<CommitAnswer>(error(ProviderErrorKind::kStoreFailed))});
-    }
-    EXPECT_EQ(available(), 1.0);
-  }
-  while (count<Commit>() == 0) {
-    if (count<Renew>() > 0) renew(now + 5s);
-    if (count<Fetch>() > 0) fetch();
-    pass_to_next();
-  }
-  commit(error(ProviderErrorKind::kStoreFailed));
-  EXPECT_EQ(take<RunTurn>().second.task.refusal, "store failed: no luck");
-}
-
-TEST_F(StoreFailures, AHistoryThatNobodyCanReadEndsAsPoison) {
-  options.max_attempts = 3;
-  fetch(item("broken", 3), item("a"), item("b"), item("c"));
-  for (int failure = 1; failure <= 3; ++failure) {
-    while (count<ReadHistory>() == 0) pass_to_next();
-    answer(take<ReadHistory>().first, ProviderResult<StoredHistory>(error(ProviderErrorKind::kCorruptData)));
-    if (failure == 3) break;
-    run();
-    while (count<Commit>() == 0) pass_to_next();
-    commit();
-  }
-  run();
-  auto [id, body] = take<RunTurn>();
-  EXPECT_EQ(body.task.item.instance, "broken");
-  EXPECT_EQ(body.task.history.error, "corrupt data: no luck");
-  EXPECT_EQ(body.task.refusal, "corrupt data: no luck");
-}
-
 // ---- Health --------------------------------------------------------------------------------------------------------
 
 TEST_F(StoreFailures, HealthSaysSinceWhenAndWhy) {
-  auto health = std::make_shared<StoreHealth>("node", options);
+  health = std::make_shared<StoreHealth>("node", options);
   EXPECT_EQ(health->report(), RuntimeHealth());
   health->failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kDiskFull), now);
   health->failed(StoreCall::kFetchActivities, error(ProviderErrorKind::kStoreFailed), now + 1s);
@@ -322,15 +198,15 @@ TEST_F(StoreFailures, HealthSaysSinceWhenAndWhy) {
 
 // Fetches may succeed all the while, for example if another program has locked the table of the histories.
 TEST_F(StoreFailures, AStoreIsUnavailableIfCallsOfOneKindAreBusyInARow) {
-  StoreHealth health("node", options);
-  for (int i = 0; i < 4; ++i) health.failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kBusy), now);
-  EXPECT_TRUE(health.is_available());
-  health.succeeded(StoreCall::kStoreTurns, now);
-  for (int i = 0; i < 4; ++i) health.failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kBusy), now);
-  EXPECT_TRUE(health.is_available());
-  health.succeeded(StoreCall::kFetchInstances, now);
-  health.failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kBusy), now);
-  EXPECT_FALSE(health.is_available());
+  StoreHealth store("node", options);
+  for (int i = 0; i < 4; ++i) store.failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kBusy), now);
+  EXPECT_TRUE(store.is_available());
+  store.succeeded(StoreCall::kStoreTurns, now);
+  for (int i = 0; i < 4; ++i) store.failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kBusy), now);
+  EXPECT_TRUE(store.is_available());
+  store.succeeded(StoreCall::kFetchInstances, now);
+  store.failed(StoreCall::kStoreTurns, error(ProviderErrorKind::kBusy), now);
+  EXPECT_FALSE(store.is_available());
 }
 
 TEST_F(StoreFailures, WithNothingToStoreAFetchTellsThatTheStoreWorks) {

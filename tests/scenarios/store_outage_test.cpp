@@ -23,8 +23,8 @@ using Ctx = OrchestrationContext;
 
 constexpr int kWorkflows = 12;
 
-// Which calls the store refuses.
-enum class Refused { kNothing, kCommits, kAllButFetches, kAll };
+// Which calls the store refuses. From kCommits on each refuses what the one before refuses, too.
+enum class Refused { kNothing, kReads, kTurns, kOutcomes, kCommits, kAllButFetches, kAll };
 
 class FailingStore final : public testing::ForwardingProvider {
  public:
@@ -49,7 +49,7 @@ class FailingStore final : public testing::ForwardingProvider {
     return batch;
   }
   ProviderResult<StoredHistory> read_history(const LockToken& token, EventId after) override {
-    if (refused == Refused::kAll) return error;
+    if (refused == Refused::kReads || refused == Refused::kAll) return error;
     return ForwardingProvider::read_history(token, after);
   }
   std::vector<ProviderResult<CommitAnswer>> ack_orchestration_items(std::span<const TurnCommit> commits) override {
@@ -57,7 +57,7 @@ class FailingStore final : public testing::ForwardingProvider {
     for (const TurnCommit& commit : commits) {
       const auto bad = bad_turns.find(instances_[commit.token.value]);
       // The end of an execution can be stored.
-      if (refused != Refused::kNothing) {
+      if (refused == Refused::kTurns || refused >= Refused::kCommits) {
         answers.emplace_back(error);
       } else if (bad != bad_turns.end() && !commit.status) {
         answers.emplace_back(bad->second);
@@ -87,7 +87,7 @@ class FailingStore final : public testing::ForwardingProvider {
     std::vector<ProviderResult<void>> answers;
     for (const WorkAck& ack : acks) {
       const auto bad = bad_outcomes.find(ack.completion ? ack.completion->instance : "");
-      if (refused != Refused::kNothing) {
+      if (refused >= Refused::kOutcomes) {
         answers.emplace_back(error);
       } else if (bad != bad_outcomes.end() && ack.completion->kind == MessageKind::kActivityCompleted) {
         answers.emplace_back(bad->second);
@@ -128,6 +128,16 @@ class StoreOutage : public InEveryCluster {
       }
       co_return n;
     });
+    registry.add_orchestration("FanOut", [](Ctx ctx, int width) -> Orchestration<int> {
+      std::vector<Future<int>> all;
+      for (int i = 0; i < width; ++i) all.push_back(ctx.schedule_activity<int>("Add", i));
+      int sum = 0;
+      for (const int n : co_await ctx.join(std::move(all))) sum += n;
+      co_return sum;
+    });
+    registry.add_orchestration("Forever", [](Ctx ctx) -> Orchestration<int> {
+      for (;;) co_await ctx.schedule_timer(500ms);
+    });
     registry.add_orchestration("Reads", [](Ctx ctx) -> Orchestration<int> {
       const auto value = co_await ctx.get_kv_value_from_instance<int>("unknown", "n");
       co_return value.value_or(-1);
@@ -146,7 +156,7 @@ class StoreOutage : public InEveryCluster {
   void pass(Milliseconds time, Milliseconds step = 1s) {
     for (Milliseconds passed{0}; passed < time; passed += step) cluster.advance(step);
   }
-  void go_through_an_outage(Refused refused) {
+  void go_through_an_outage(Refused refused, std::uint32_t nodes = 1) {
     cluster.start_node(registry, {}, store);
     begin_workflows();
     // Some turns are stored, and others in progress.
@@ -155,7 +165,7 @@ class StoreOutage : public InEveryCluster {
     pass(2min, 2s);
     store->refused = Refused::kNothing;
     expect_all_completed();
-    EXPECT_LE(store->most_attempts, 2U) << "only a fetch whose lock ended may count";
+    EXPECT_LE(store->most_attempts, 1 + nodes) << "only a fetch whose lock ended may count, one of each node";
   }
   void go_through_outages_during_an_activity(Refused refused) {
     const OpenCalls calls;
@@ -209,7 +219,55 @@ TEST_P(StoreOutage, MinutesWithoutAStorePoisonNothing) {
 
 TEST_P(StoreOutage, MinutesOfRefusedCommitsOnTwoNodesPoisonNothing) {
   cluster.start_node(registry, {}, std::make_shared<testing::ForwardingProvider>(store));
-  go_through_an_outage(Refused::kAllButFetches);
+  go_through_an_outage(Refused::kCommits, 2);
+}
+
+TEST_P(StoreOutage, MinutesInWhichOnlyFetchesSucceedOnTwoNodesPoisonNothing) {
+  cluster.start_node(registry, {}, std::make_shared<testing::ForwardingProvider>(store));
+  go_through_an_outage(Refused::kAllButFetches, 2);
+}
+
+// A store may accept one kind of call and refuse another, for example if only one of its tables cannot grow.
+TEST_P(StoreOutage, TurnsThatAreRefusedWhileOutcomesSucceedPoisonNothing) {
+  cluster.start_node(registry, {}, store);
+  cluster.client().start_orchestration("wide", "FanOut", 200);
+  begin_workflows();
+  ASSERT_TRUE(cluster.step_until([&] { return cluster.event_kinds("wide").size() > 200; }));
+  store->refused = Refused::kTurns;
+  pass(15min);
+  store->refused = Refused::kNothing;
+  expect_completed("wide");
+  expect_all_completed();
+}
+
+TEST_P(StoreOutage, OutcomesThatAreRefusedWhileTurnsSucceedPoisonNothing) {
+  cluster.start_node(registry, {}, store);
+  cluster.client().start_orchestration("busy", "Forever");
+  cluster.client().start_orchestration("wide", "FanOut", 60);
+  begin_workflows();
+  ASSERT_TRUE(cluster.step_until([&] { return cluster.event_kinds("wide").size() > 60; }));
+  store->refused = Refused::kOutcomes;
+  pass(5min);
+  store->refused = Refused::kNothing;
+  expect_completed("wide");
+  expect_all_completed();
+}
+
+// The cached executions of the first node are gone with it.
+TEST_P(StoreOutage, HistoriesThatCannotBeReadWhileTurnsSucceedPoisonNothing) {
+  SteppedCluster::Node& first = cluster.start_node(registry, {}, store);
+  begin_workflows();
+  for (int i = 0; i < 120; ++i) cluster.step();
+  cluster.kill_node(first);
+  store->refused = Refused::kReads;
+  RuntimeOptions options;
+  options.max_attempts = 3;
+  cluster.start_node(registry, options, store);
+  cluster.client().start_orchestration("busy", "Forever");
+  pass(3min);
+  EXPECT_EQ(cluster.state("busy"), OrchestrationState::kRunning);
+  store->refused = Refused::kNothing;
+  expect_all_completed();
 }
 
 // The other node takes the activity over before the first one can take its attempt back.
@@ -277,9 +335,6 @@ TEST_P(StoreOutage, ATurnWithADataErrorEndsAsPoisonWithTheTextOfTheStore) {
 }
 
 TEST_P(StoreOutage, ATurnThatFailsWhileOthersSucceedEndsAsPoisonWithTheTextOfTheStore) {
-  registry.add_orchestration("Forever", [](Ctx ctx) -> Orchestration<int> {
-    for (;;) co_await ctx.schedule_timer(500ms);
-  });
   store->bad_turns.emplace("bad", ProviderError(ProviderErrorKind::kStoreFailed, "trigger failed (XX000)"));
   cluster.start_node(registry, {}, store);
   cluster.client().start_orchestration("busy", "Forever");

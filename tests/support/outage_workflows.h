@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,6 +28,13 @@ class OutageWorkflows {
       while (n < count) n = co_await ctx.schedule_activity<int>("Add", n);
       co_return n;
     });
+    registry_.add_orchestration("FanOut", [](OrchestrationContext ctx, int width) -> Orchestration<int> {
+      std::vector<Future<int>> all;
+      for (int i = 0; i < width; ++i) all.push_back(ctx.schedule_activity<int>("Add", i));
+      int sum = 0;
+      for (const int n : co_await ctx.join(std::move(all))) sum += n;
+      co_return sum;
+    });
   }
 
   void open(std::shared_ptr<Provider> store) {
@@ -45,6 +53,12 @@ class OutageWorkflows {
     for (int i = 0; i < kWorkflows; ++i) start("w" + std::to_string(i));
   }
   void start(const std::string& instance) { client().start_orchestration(instance, "Chain", 3); }
+  void fan_out(const std::string& instance, int width) { client().start_orchestration(instance, "FanOut", width); }
+  template <class Predicate>
+  void step_until(Predicate reached) {
+    while (!reached() && node_->choices() > 0) take_step(0);
+    EXPECT_TRUE(reached()) << "nothing is left to do";
+  }
   void take_steps(int count) {
     for (int i = 0; i < count && node_->choices() > 0; ++i) take_step(0);
   }
@@ -66,10 +80,11 @@ class OutageWorkflows {
   }
 
   void expect_completed() {
-    for (int i = 0; i < kWorkflows; ++i) {
-      const OrchestrationStatus status = wait("w" + std::to_string(i));
-      EXPECT_EQ(status.state, OrchestrationState::kCompleted) << status.error_text();
-    }
+    for (int i = 0; i < kWorkflows; ++i) expect_completed("w" + std::to_string(i));
+  }
+  void expect_completed(const std::string& instance) {
+    const OrchestrationStatus status = wait(instance);
+    EXPECT_EQ(status.state, OrchestrationState::kCompleted) << instance << ": " << status.error_text();
   }
   void expect_poison(const std::string& instance, const std::string& words) {
     const OrchestrationStatus status = wait(instance);
