@@ -241,6 +241,14 @@ void OrchestrationDispatcher::store_failed(Job& job, StoreCall call, const Provi
   if (!health_->is_available()) search_.hold_off(now);
 }
 
+// If no commit or read is left to be repeated, none will show that the store works again. Another call shows it, too:
+// while the store accepts abandons, a commit that fails keeps its lock and is repeated.
+void OrchestrationDispatcher::call_accepted(Timestamp now) {
+  if (health_->is_available() || repeats_anything()) return;
+  health_->succeeded(StoreCall::kStoreTurns, now);
+  if (health_->is_available()) search_.resume();
+}
+
 bool OrchestrationDispatcher::repeats_anything() const noexcept {
   return std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second.repeats.failures() > 0; });
 }

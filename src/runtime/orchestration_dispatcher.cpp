@@ -290,7 +290,8 @@ void OrchestrationDispatcher::history_read(JobId id, ProviderResult<StoredHistor
   if (history) {
     job.task.history = std::move(*history);
     health_->accepted(AcceptedCall::kRead);
-    job.repeats = {};
+    const bool repeated = std::exchange(job.repeats, {}).failures() > 0;
+    if (repeated) call_accepted(now);
     if (draining_) return give_back_later(id, Milliseconds(0), true);
     to_run_.push_back(id);
     return;
@@ -307,6 +308,7 @@ void OrchestrationDispatcher::given_back(const Outstanding& request, const std::
     if (answers[i]) health_->succeeded(StoreCall::kLockInstances, now);
     if (answers[i] || answers[i].error().kind() == ProviderErrorKind::kLockLost) {
       finish(id, now);
+      if (answers[i]) call_accepted(now);
       continue;
     }
     const ProviderError& error = answers[i].error();

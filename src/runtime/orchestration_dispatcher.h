@@ -173,6 +173,8 @@ class OrchestrationDispatcher {
   void end_as_poison(JobId id, const ProviderError& error);
   void read_failed(JobId id, const ProviderError& error, Timestamp now);
   void store_failed(Job& job, StoreCall call, const ProviderError& error, Timestamp now);
+  // An abandon, or a read that had failed before.
+  void call_accepted(Timestamp now);
   [[nodiscard]] bool repeats_anything() const noexcept;
   // While the store is unavailable.
   [[nodiscard]] bool may_fetch(Timestamp now) const noexcept;

@@ -209,13 +209,55 @@ TEST_F(StoreFailures, AStoreIsUnavailableIfCallsOfOneKindAreBusyInARow) {
   EXPECT_FALSE(store.is_available());
 }
 
+// Nothing else can show it: the other instance has a slow turn, and there is no third one.
+TEST_F(StoreFailures, AnAcceptedAbandonShowsThatTheStoreWorksAgain) {
+  options.max_locked_instances = 2;
+  options.orchestration_concurrency = 2;
+  fetch(item("a"), item("b"));
+  run_turn();
+  const RequestId slow_turn = take<RunTurn>().first;
+  now += options.orchestrator_lock_timeout;
+  while (count<Renew>() > 0) renew(error(ProviderErrorKind::kStoreFailed));
+  commit(error(ProviderErrorKind::kStoreFailed));
+  now += 1s;
+  commit(error(ProviderErrorKind::kLockLost));
+  EXPECT_EQ(available(), 0.0);
+  answer(take<GiveBack>().first, std::vector<ProviderResult<void>>{error(ProviderErrorKind::kStoreFailed)});
+  now += 1s;
+  EXPECT_EQ(available(), 0.0);
+  give_back();
+  EXPECT_EQ(available(), 1.0);
+  answer(slow_turn, TurnDecision{.action = Abandon{}, .kept = {}, .report = {}});
+}
+
+TEST_F(StoreFailures, AnAcceptedAbandonShowsNothingWhileACommitIsRepeated) {
+  options.orchestration_concurrency = 2;
+  fetch(item("a"), item("b"));
+  run_turn();
+  auto [id, body] = take<RunTurn>();
+  commit(error(ProviderErrorKind::kStoreFailed));
+  answer(id, TurnDecision{.action = Abandon{.token = body.task.item.token}, .kept = {}, .report = {}});
+  give_back();
+  EXPECT_EQ(available(), 0.0);
+}
+
+TEST_F(StoreFailures, ARepeatedReadThatSucceedsShowsThatTheStoreWorksAgain) {
+  fetch(item("a", 3));
+  answer(take<ReadHistory>().first, ProviderResult<StoredHistory>(error(ProviderErrorKind::kUnavailable)));
+  EXPECT_EQ(available(), 0.0);
+  now += 10ms;
+  answer(take<ReadHistory>().first, ProviderResult<StoredHistory>(StoredHistory()));
+  EXPECT_EQ(available(), 1.0);
+  EXPECT_EQ(count<RunTurn>(), 1U);
+}
+
 TEST_F(StoreFailures, WithNothingToStoreAFetchTellsThatTheStoreWorks) {
   fetch(item("i"));
   run();
   commit(error(ProviderErrorKind::kStoreFailed));
   now += 10ms;
   commit(error(ProviderErrorKind::kLockLost));
-  give_back();
+  answer(take<GiveBack>().first, std::vector<ProviderResult<void>>{error(ProviderErrorKind::kLockLost)});
   EXPECT_EQ(available(), 0.0);
   while (count<Fetch>() == 0) {
     if (count<Await>() > 0) answer(take<Await>().first, ProviderResult<bool>(true));
