@@ -78,6 +78,22 @@ TEST_F(Line, ReportsANodeThatFetchesMuchFromAFailingStore) {
                                               "for 10000 ms")));
 }
 
+TEST_F(Line, RefusesOneKindOfCallAlone) {
+  const WorkAck ack{.token = {"w1"}, .completion = {}};
+  const auto refused = [this, &ack](Refusal refusal) {
+    line.set_refusal(refusal);
+    failed.clear();
+    commit();
+    (void)line.ack_work_items({&ack, 1});
+    if (line.read_history({"t1"}, 0).error().kind() == ProviderErrorKind::kStoreFailed) failed.emplace_back("read");
+    return failed;
+  };
+  EXPECT_THAT(refused(Refusal::kTurns), ElementsAre("t1"));
+  EXPECT_THAT(refused(Refusal::kOutcomes), ElementsAre("w1"));
+  EXPECT_THAT(refused(Refusal::kReads), ElementsAre("read"));
+  EXPECT_THAT(refused(Refusal::kCommits), ElementsAre("t1", "w1"));
+}
+
 TEST_F(Line, ReportsNoNodeThatMayNotKnowOfTheFailure) {
   line.set_refusal(Refusal::kCommits);
   commit();

@@ -78,9 +78,9 @@ Mishap NodeStore::take_mishap() {
 }
 
 template <class Call>
-auto NodeStore::one(Call call, Refusal refused_from) -> decltype(call()) {
+auto NodeStore::one(Call call, Refusal refused_from, Refusal alone) -> decltype(call()) {
   const Mishap mishap = take_mishap();
-  if (refusal_ >= refused_from) return failed();
+  if (refuses(refused_from, alone)) return failed();
   if (!reachable_ || mishap == Mishap::kUnavailable) return unavailable();
   if (mishap == Mishap::kFailed) return failed();
   auto answer = call();
@@ -89,11 +89,11 @@ auto NodeStore::one(Call call, Refusal refused_from) -> decltype(call()) {
 }
 
 template <class Call>
-auto NodeStore::batch(std::size_t size, Call call, Refusal refused_from) -> decltype(call()) {
+auto NodeStore::batch(std::size_t size, Call call, Refusal refused_from, Refusal alone) -> decltype(call()) {
   using Answers = decltype(call());
   const auto all = [size](const ProviderError& error) { return Answers(size, typename Answers::value_type(error)); };
   const Mishap mishap = take_mishap();
-  if (refusal_ >= refused_from) return all(failed());
+  if (refuses(refused_from, alone)) return all(failed());
   if (!reachable_ || mishap == Mishap::kUnavailable) return all(unavailable());
   if (mishap == Mishap::kFailed) return all(failed());
   auto answers = call();
@@ -109,7 +109,13 @@ ProviderResult<OrchestrationBatch> NodeStore::fetch_orchestration_items(const Or
 }
 
 ProviderResult<StoredHistory> NodeStore::read_history(const LockToken& token, EventId after) {
-  return one([&] { return inner().read_history(token, after); });
+  auto history = one([&] { return inner().read_history(token, after); }, Refusal::kAll, Refusal::kReads);
+  if (!history) {
+    unread_.insert(token.value);
+  } else if (unread_.erase(token.value) > 0) {
+    failing_since_.reset();  // a node takes this for a sign that the store works
+  }
+  return history;
 }
 
 std::vector<ProviderResult<CommitAnswer>> NodeStore::ack_orchestration_items(std::span<const TurnCommit> commits) {
@@ -120,7 +126,7 @@ std::vector<ProviderResult<CommitAnswer>> NodeStore::ack_orchestration_items(std
   const bool refuses_some = refusal_ == Refusal::kSomeCommits;
   auto answers = batch(
       commits.size(), [&] { return refuses_some ? without_refused(commits, store) : store(commits); },
-      Refusal::kCommits);
+      Refusal::kCommits, Refusal::kTurns);
   if (can_be_heard_again) misled_at_ = misled_before;
   note_failures(commits, answers);
   return answers;
@@ -154,6 +160,9 @@ std::vector<ProviderResult<void>> NodeStore::abandon_orchestration_items(std::sp
   auto answers =
       batch(abandons.size(), [&] { return inner().abandon_orchestration_items(abandons); }, Refusal::kChanges);
   misled_at_ = misled_before;  // an abandon is repeated
+  const bool any_taken =
+      std::any_of(answers.begin(), answers.end(), [](const auto& each) { return static_cast<bool>(each); });
+  if (any_taken) failing_since_.reset();  // as for a repeated read
   return answers;
 }
 
@@ -178,8 +187,9 @@ ProviderResult<WorkBatch> NodeStore::fetch_work_items(const WorkFetch& fetch) {
 std::vector<ProviderResult<void>> NodeStore::ack_work_items(std::span<const WorkAck> acks) {
   const auto store = [&](std::span<const WorkAck> some) { return inner().ack_work_items(some); };
   const bool refuses_some = refusal_ == Refusal::kSomeCommits;
-  auto answers =
-      batch(acks.size(), [&] { return refuses_some ? without_refused(acks, store) : store(acks); }, Refusal::kCommits);
+  auto answers = batch(
+      acks.size(), [&] { return refuses_some ? without_refused(acks, store) : store(acks); }, Refusal::kCommits,
+      Refusal::kOutcomes);
   for (std::size_t i = 0; i < acks.size() && witness_.failed; ++i) {
     if (!answers[i] && is_failure(answers[i].error())) witness_.failed(acks[i].token);
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ enum class Mishap : std::uint8_t {
 enum class Refusal : std::uint8_t {
   kNone,
   kSomeCommits,  // some turns and outcomes, while the store accepts all others
+  kReads,        // of histories
+  kTurns,        // one table cannot grow
+  kOutcomes,     // another one
   kCommits,      // turns and outcomes: a full volume
   kChanges,      // everything but fetches and reads
   kAll,
@@ -82,17 +86,22 @@ class NodeStore final : public ForwardingProvider {
   // A node whose turns the store does not take asks for one item at a time.
   void check_probe(std::size_t limit);
   void note_failures(std::span<const TurnCommit> commits, const std::vector<ProviderResult<CommitAnswer>>& answers);
-  // `refused_from`: the least outage in which the call fails.
+  // `refused_from`: the least outage in which the call fails, besides one of this call `alone`.
   template <class Call>
-  auto one(Call call, Refusal refused_from = Refusal::kAll) -> decltype(call());
+  auto one(Call call, Refusal refused_from = Refusal::kAll, Refusal alone = Refusal::kAll) -> decltype(call());
   template <class Call>
-  auto batch(std::size_t size, Call call, Refusal refused_from = Refusal::kAll) -> decltype(call());
+  auto batch(std::size_t size, Call call, Refusal refused_from = Refusal::kAll, Refusal alone = Refusal::kAll)
+      -> decltype(call());
+  [[nodiscard]] bool refuses(Refusal refused_from, Refusal alone) const noexcept {
+    return refusal_ >= refused_from || refusal_ == alone;
+  }
 
   Mishap mishap_ = Mishap::kNone;
   bool reachable_ = true;
   Refusal refusal_ = Refusal::kNone;
   Timestamp misled_at_ = Timestamp::min();
   std::optional<Timestamp> failing_since_;  // no turn was taken since then
+  std::set<std::string> unread_;            // tokens of histories whose last read failed
   NodeWitness witness_;
 };
 

@@ -34,10 +34,12 @@ Scenery::StoreOutage random_outage(Dice& dice, std::initializer_list<Refusal> re
 std::vector<Scenery::StoreOutage> random_outages(Dice dice) {
   if (!dice.chance(25)) return {};
   std::vector<Scenery::StoreOutage> outages{
-      random_outage(dice, {Refusal::kSomeCommits, Refusal::kCommits, Refusal::kChanges, Refusal::kAll})};
+      random_outage(dice, {Refusal::kSomeCommits, Refusal::kReads, Refusal::kTurns, Refusal::kOutcomes,
+                           Refusal::kCommits, Refusal::kChanges, Refusal::kAll})};
   const std::size_t more = dice.chance(50) ? dice.between(1, 3) : 0;
   for (std::size_t i = 0; i < more; ++i) {
-    outages.push_back(random_outage(dice, {Refusal::kCommits, Refusal::kChanges, Refusal::kAll}));
+    outages.push_back(random_outage(dice, {Refusal::kReads, Refusal::kTurns, Refusal::kOutcomes, Refusal::kCommits,
+                                           Refusal::kChanges, Refusal::kAll}));
   }
   return outages;
 }
@@ -71,10 +73,33 @@ std::vector<Scenery::ClockStep> random_clock_steps(Dice dice) {
 }  // namespace
 
 std::string Scenery::StoreOutage::describe() const {
-  const std::string refused = refusal == Refusal::kSomeCommits ? "some commits"
-                              : refusal == Refusal::kCommits   ? "commits"
-                              : refusal == Refusal::kChanges   ? "changes"
-                                                               : "all calls";
+  std::string refused;
+  switch (refusal) {
+    case Refusal::kNone:
+      refused = "no calls";
+      break;
+    case Refusal::kSomeCommits:
+      refused = "some commits";
+      break;
+    case Refusal::kReads:
+      refused = "reads of histories";
+      break;
+    case Refusal::kTurns:
+      refused = "turns";
+      break;
+    case Refusal::kOutcomes:
+      refused = "outcomes";
+      break;
+    case Refusal::kCommits:
+      refused = "commits";
+      break;
+    case Refusal::kChanges:
+      refused = "changes";
+      break;
+    case Refusal::kAll:
+      refused = "all calls";
+      break;
+  }
   return refused + " fail for " + std::to_string(length.count()) + " ms";
 }
 
