@@ -1,11 +1,11 @@
 #include "runtime/activity_threads.h"
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
+#include <exception>
 #include <map>
 #include <mutex>
-#include <set>
-#include <system_error>
 #include <utility>
 
 #include <perdure/activity_handler.h>
@@ -29,12 +29,16 @@ struct ActivityThreads::Shared {
     bool stopped = false;
   };
   std::map<RunId, Call> calls;  // that have not come to an outcome
-  std::set<RunId> not_back;     // that wait for a thread, or whose threads are not back yet
-  std::set<RunId> replaced;     // of those, whose threads are to end then
+  enum class ThreadOf : std::uint8_t {
+    kRun,       // goes on to other runs
+    kReplaced,  // ends when the run returns
+    kLost,      // has ended, and its slot has none
+  };
+  std::map<RunId, ThreadOf> not_back;  // runs that wait for a thread, or whose threads are not back yet
   std::size_t live = 0;
   bool closed = false;
 
-  // Called with the mutex locked. Throws std::system_error, and has changed nothing then.
+  // Called with the mutex locked. Throws std::system_error or std::bad_alloc, and has changed nothing then.
   static void add_thread(const std::shared_ptr<Shared>& self);
   static void run(const std::shared_ptr<Shared>& self);
   // The thread of this run ends, by a forced unwind.
@@ -70,7 +74,7 @@ void ActivityThreads::Shared::add_thread(const std::shared_ptr<Shared>& self) {
 void ActivityThreads::start(worker::Start start) {
   const std::scoped_lock lock(shared_->mutex);
   shared_->calls.emplace(start.run, Shared::Call{});
-  shared_->not_back.insert(start.run);
+  shared_->not_back.emplace(start.run, Shared::ThreadOf::kRun);
   shared_->waiting.push_back(std::move(start));
   shared_->changed.notify_one();
 }
@@ -90,9 +94,14 @@ void ActivityThreads::stop(RunId run) {
 void ActivityThreads::replace_thread(RunId run) {
   const std::scoped_lock lock(shared_->mutex);
   // It may have returned since: then its thread is free already, or runs another activity.
-  if (!shared_->not_back.contains(run)) return;
+  const auto found = shared_->not_back.find(run);
+  if (found == shared_->not_back.end()) return;
   Shared::add_thread(shared_);
-  shared_->replaced.insert(run);
+  if (found->second == Shared::ThreadOf::kLost) {
+    shared_->not_back.erase(found);
+  } else {
+    found->second = Shared::ThreadOf::kReplaced;
+  }
 }
 
 void ActivityThreads::close(std::chrono::steady_clock::time_point deadline) {
@@ -121,8 +130,8 @@ void ActivityThreads::Shared::run(const std::shared_ptr<Shared>& self) {
     disable_thread_cancellation();
     self->reports.returned(id);
     lock.lock();
-    self->not_back.erase(id);
-    if (self->replaced.erase(id) > 0) break;
+    const auto back = self->not_back.extract(id);
+    if (back.mapped() == ThreadOf::kReplaced) break;
   }
   --self->live;
   self->ended.notify_all();
@@ -131,12 +140,15 @@ void ActivityThreads::Shared::run(const std::shared_ptr<Shared>& self) {
 void ActivityThreads::Shared::lose_thread(const std::shared_ptr<Shared>& self, RunId run) {
   try {
     const std::scoped_lock lock(self->mutex);
-    self->not_back.erase(run);
     --self->live;
     self->ended.notify_all();
-    if (self->replaced.erase(run) == 0 && !self->closed) add_thread(self);
-  } catch (const std::system_error& error) {
+    const auto ended_run = self->not_back.find(run);
+    const bool is_replaced = std::exchange(ended_run->second, ThreadOf::kLost) == ThreadOf::kReplaced;
+    if (!is_replaced && !self->closed) add_thread(self);
+    self->not_back.erase(ended_run);
+  } catch (const std::exception& error) {
     self->logger.warn("ended thread of an activity not replaced; its slot stays occupied", {{"error", error.what()}});
+    if (self->reports.lost) self->reports.lost(run);
     return;
   }
   self->reports.returned(run);

@@ -22,6 +22,7 @@ class ActivityThreads final : public worker::ActivityRunner {
     std::function<void(RunId, Payload)> heartbeat;
     std::function<void(RunId)> returned;
     std::function<void(RunId)> abandoned{};  // its thread ends; there will be no outcome
+    std::function<void(RunId)> lost{};       // its thread has ended, and no other could be made; see replace_thread()
   };
 
   // Throws std::system_error if a thread cannot be made; the others have ended then.

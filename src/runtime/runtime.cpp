@@ -170,7 +170,8 @@ class Runtime::Threads {
                 },
             .returned = [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp) { d.returned(run); }); },
             .abandoned =
-                [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp now) { d.abandoned(run, now); }); }});
+                [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp now) { d.abandoned(run, now); }); },
+            .lost = [tell](RunId run) { tell([&](WorkerDispatcher& d, Timestamp now) { d.thread_lost(run, now); }); }});
     const auto handover = handover_;
     const std::weak_ptr<OrchestrationThreads> turns = turns_;
     // Their number is fixed; those of activities were made before.

@@ -113,6 +113,11 @@ Timestamp WorkerDispatcher::wake_at() const noexcept {
 
 void WorkerDispatcher::drain() {
   draining_ = true;
+  std::vector<RunId> without_thread;
+  for (const auto& [id, run] : runs_) {
+    if (run.thread_lost && !run.returned) without_thread.push_back(id);
+  }
+  for (const RunId id : without_thread) returned(id);  // nothing begins in their slots any more
   publish_places();
   search_.stop();
   for (const worker::Start& start : std::exchange(to_start_, {})) {
@@ -181,22 +186,38 @@ std::optional<worker::Request> WorkerDispatcher::stop_or_replace(Timestamp now) 
   for (auto& [id, run] : runs_) {
     if (!run.replace_thread_at || *run.replace_thread_at > now) continue;
     run.replace_thread_at.reset();
-    if (run.returned) continue;
-    warn(run, "activity ignores its stop token", "grace_period_ms", std::to_string(grace_.count()));
-    // Beyond the cap its place stays occupied: a node must not grow without bound.
-    if (replaced_runs_.size() == max_threads_) continue;
-    --threads_;
-    replaced_runs_.insert(id);
-    return request(worker::ReplaceThread{id});
+    if (!run.returned && gets_thread(id, run)) return request(worker::ReplaceThread{id}, {id});
   }
   return std::nullopt;
 }
 
+bool WorkerDispatcher::gets_thread(RunId id, Run& run) {
+  if (run.thread_lost) return true;
+  warn(run, "activity ignores its stop token", "grace_period_ms", std::to_string(grace_.count()));
+  // Beyond the cap its place stays occupied: a node must not grow without bound.
+  if (replaced_runs_.size() == max_threads_) return false;
+  --threads_;
+  replaced_runs_.insert(id);
+  return true;
+}
+
+void WorkerDispatcher::thread_lost(RunId id, Timestamp now) {
+  const auto found = runs_.find(id);
+  if (found == runs_.end()) return;
+  found->second.thread_lost = true;
+  if (draining_) return returned(id);
+  give_grace(found->second, now);
+}
+
 void WorkerDispatcher::not_replaced(const worker::NoThread& missing, Timestamp now) {
-  if (replaced_runs_.erase(missing.run) == 0) return;  // it has returned, and its thread with it
-  ++threads_;
-  Run& run = runs_.at(missing.run);
-  warn(run, "thread of a stuck activity not replaced; its slot stays occupied", "error", missing.error);
+  const auto found = runs_.find(missing.run);
+  if (found == runs_.end() || found->second.returned) return;  // its thread is back
+  Run& run = found->second;
+  if (replaced_runs_.erase(missing.run) > 0) ++threads_;
+  warn(run,
+       run.thread_lost ? "ended thread of an activity not replaced; its slot stays occupied"
+                       : "thread of a stuck activity not replaced; its slot stays occupied",
+       "error", missing.error);
   give_grace(run, now);
 }
 
@@ -371,6 +392,9 @@ void WorkerDispatcher::answer(RequestId id, worker::Answer answer, Timestamp now
     started(request.runs.front(), now);
   } else if (const auto* missing = std::get_if<worker::NoThread>(&answer)) {
     not_replaced(*missing, now);
+  } else if (is_request_for<worker::ReplaceThread>(request.kind)) {
+    const auto run = runs_.find(request.runs.front());
+    if (run != runs_.end() && run->second.thread_lost) returned(run->first);
   }
   sweep();
   publish_places();

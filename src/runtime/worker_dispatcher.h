@@ -74,6 +74,8 @@ class WorkerDispatcher {
   void abandoned(RunId id, Timestamp now);
   // The user's function has returned.
   void returned(RunId id);
+  // The thread of the run has ended, and no other could be made. The dispatcher asks for one again later.
+  void thread_lost(RunId id, Timestamp now);
   // A turn that was committed here has withdrawn it.
   void withdrawn(const WithdrawnActivity& activity, Timestamp now);
   // What the orchestration dispatcher says.
@@ -115,6 +117,7 @@ class WorkerDispatcher {
     bool starting = false;                          // handed over, and not known to have arrived
     bool stop_wanted = false;                       // to be told once it has arrived
     bool returned = true;                           // no thread is occupied
+    bool thread_lost = false;                       // its thread has ended, and its slot waits for another one
     bool wanted = false;                            // the outcome is still to come, and somebody waits for it
     bool settled = false;                           // the store knows what there is to know
     bool claimed = false;                           // by a commit here, and the outcome is still to be offered
@@ -139,6 +142,8 @@ class WorkerDispatcher {
   [[nodiscard]] worker::Request request(worker::RequestBody body, std::vector<RunId> runs = {});
   [[nodiscard]] std::optional<worker::Request> wanted(Timestamp now);
   [[nodiscard]] std::optional<worker::Request> stop_or_replace(Timestamp now);
+  // Whether a new thread is to be asked for now. It joins those of stuck runs, or takes the place of one that ended.
+  [[nodiscard]] bool gets_thread(RunId id, Run& run);
   // No thread could be made: the slot of the run stays occupied until the next try.
   void not_replaced(const worker::NoThread& missing, Timestamp now);
   [[nodiscard]] std::optional<worker::Request> renew(Timestamp now);

@@ -1,7 +1,7 @@
 #include "runtime/worker_requests.h"
 
 #include <array>
-#include <system_error>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -76,7 +76,7 @@ Answer perform(const ProviderCalls& calls, ActivityRunner& runner, RequestBody b
           static_assert(std::is_same_v<Body, ReplaceThread>, "every request is carried out");
           try {
             runner.replace_thread(request.run);
-          } catch (const std::system_error& error) {
+          } catch (const std::exception& error) {  // no thread, or no memory for one
             return NoThread{request.run, error.what()};
           }
           return Done{};

@@ -107,7 +107,8 @@ class ActivityRunner {
  public:
   virtual void start(Start start) = 0;
   virtual void stop(RunId run) = 0;
-  // Throws std::system_error if no thread can be made; then nothing has changed.
+  // Throws std::system_error or std::bad_alloc if no thread can be made; then nothing has changed. If the thread of the
+  // run had ended, the run counts as returned afterwards.
   virtual void replace_thread(RunId run) = 0;
 
  protected:

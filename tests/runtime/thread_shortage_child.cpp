@@ -3,6 +3,8 @@
 //   runtime          constructors of Runtime, each of which fails at another thread
 //   store PATH       the same for SqliteProvider::open
 //   replacement      a stuck activity whose thread cannot be replaced
+//   exit             an activity that ends its thread, which cannot be replaced at once
+//   exit-for-good    the same, and there is no thread until the node stops
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -152,6 +154,52 @@ void try_with_ever_more_threads(const std::function<void()>& make,
   g_threads_left = -1;
 }
 
+// The runtime of `use` has one slot, and its thread has ended without another one.
+void end_thread(const std::function<void(const Client& client)>& use) {
+  const auto log = std::make_shared<CapturingLogSink>();
+  const auto store = make_memory_provider();
+  const Client client(store);
+  const Gate begun;
+  const Gate go_on;
+  std::atomic<int> runs = 0;
+  Registry registry;
+  registry.add_activity("Work", [&](ActivityContext&) {
+    if (++runs > 1) return 1;
+    begun.open();
+    go_on.wait();
+    ::pthread_exit(nullptr);
+  });
+  registry.add_orchestration("Flow", [](OrchestrationContext ctx) -> Orchestration<int> {
+    co_return co_await ctx.schedule_activity<int>("Work");
+  });
+  RuntimeOptions options;
+  options.worker_concurrency = 1;
+  options.activity_cancellation_grace_period = 1ms;
+  options.unregistered_backoff.base = Milliseconds(1);
+  options.shutdown_timeout = 600'000ms;
+  options.logger = Logger(log);
+  const Runtime runtime(store, registry, options);
+  client.start_orchestration("i", "Flow");
+  require(begun.wait(), "the activity does not begin");
+  g_threads_left = 0;
+  go_on.open();
+  require(eventually([&] { return !log->find("its slot stays occupied").empty(); }), "no warning");
+  use(client);
+}
+
+[[maybe_unused]] void replace_ended_thread() {
+  end_thread([](const Client& client) {
+    g_threads_left = -1;
+    require(client.wait_for_orchestration("i", 30s).completed(), "the slot is not free again");
+  });
+}
+
+// The shutdown has ten minutes, and the test less.
+[[maybe_unused]] void stop_without_thread() {
+  end_thread([](const Client&) {});
+  g_threads_left = -1;
+}
+
 }  // namespace
 }  // namespace perdure::test
 
@@ -161,6 +209,8 @@ int main(int argc, char** argv) {
   if (what == "runtime") perdure::test::make_runtimes();
   if (what == "store" && argc > 2) perdure::test::open_stores(argv[2]);
   if (what == "replacement") perdure::test::replace_thread();
+  if (what == "exit") perdure::test::replace_ended_thread();
+  if (what == "exit-for-good") perdure::test::stop_without_thread();
 #endif
   std::cout << "done" << std::endl;
   return 0;

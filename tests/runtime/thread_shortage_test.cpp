@@ -23,5 +23,15 @@ TEST(ThreadShortage, SlotOfStuckActivityStaysOccupied) {
   EXPECT_EQ(child.answer(), "done");
 }
 
+TEST(ThreadShortage, SlotOfEndedThreadIsFreeOnceThereIsAnother) {
+  ChildProcess child({PERDURE_THREAD_SHORTAGE_CHILD, "exit"});
+  EXPECT_EQ(child.answer(), "done");
+}
+
+TEST(ThreadShortage, ShutdownDoesNotWaitForEndedThread) {
+  ChildProcess child({PERDURE_THREAD_SHORTAGE_CHILD, "exit-for-good"});
+  EXPECT_EQ(child.answer(), "done");
+}
+
 }  // namespace
 }  // namespace perdure::test
