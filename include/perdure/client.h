@@ -58,7 +58,7 @@ class StartInstanceOptions {
   StartPolicy policy_ = StartPolicy::kIgnore;
 };
 
-// How a cancel, a termination or an event is sent.
+// How a cancel, a termination, an event or a queue message is sent.
 struct SendOptions {
   // If false, an id with neither an instance nor a queued start fails with kNotFound. If true, the store buffers the
   // message, and the next instance of that id receives it. The buffered messages of an id, queue messages aside, are
@@ -105,13 +105,16 @@ class Client {
   }
 
   // Adds a message to a queue of the orchestration, where it stays until it is dequeued. It may arrive before the
-  // start: the store buffers it for its orphan_retention, and the instance receives it with its start.
+  // start: the store buffers it for its orphan_retention, and the instance receives it with its start. Pass
+  // SendOptions() for a message that must not be buffered like that.
   template <class T>
-  void enqueue_event(const std::string& instance, const std::string& queue, const T& data) const {
-    enqueue(instance, queue, encode("data", data));
+  void enqueue_event(const std::string& instance, const std::string& queue, const T& data,
+                     SendOptions options = {.even_if_missing = true}) const {
+    enqueue(instance, queue, encode("data", data), options);
   }
-  void enqueue_event(const std::string& instance, const std::string& queue) const {
-    enqueue(instance, queue, std::nullopt);
+  void enqueue_event(const std::string& instance, const std::string& queue,
+                     SendOptions options = {.even_if_missing = true}) const {
+    enqueue(instance, queue, std::nullopt, options);
   }
 
   // The orchestration ends as cancelled, with everything it has started; its code runs once more for what arrived
@@ -204,7 +207,7 @@ class Client {
   StartOutcome start(const std::string& instance, const std::string& name, Payload input,
                      const StartInstanceOptions& options) const;
   void raise(const std::string& instance, const std::string& name, Payload data, SendOptions options) const;
-  void enqueue(const std::string& instance, const std::string& queue, Payload data) const;
+  void enqueue(const std::string& instance, const std::string& queue, Payload data, SendOptions options) const;
   [[nodiscard]] std::optional<std::string> read_kv_value(const std::string& instance, const std::string& key) const;
   [[nodiscard]] std::string await_kv_value(const std::string& instance, const std::string& key,
                                            Milliseconds timeout) const;

@@ -177,12 +177,10 @@ void Client::raise(const std::string& instance, const std::string& name, Payload
   options_.metrics.add(metric::kClientEvents, {{"kind", "event"}});
 }
 
-void Client::enqueue(const std::string& instance, const std::string& queue, Payload data) const {
+void Client::enqueue(const std::string& instance, const std::string& queue, Payload data, SendOptions options) const {
   check_name("a queue's name", queue);
   check_payload("a queue message", data);
-  // A message in a queue waits for its reader, and so for the start too.
-  send({instance, std::nullopt, std::nullopt, messages::QueueMessage{queue, std::move(data)}},
-       {.even_if_missing = true});
+  send({instance, std::nullopt, std::nullopt, messages::QueueMessage{queue, std::move(data)}}, options);
   options_.metrics.add(metric::kClientEvents, {{"kind", "queue"}});
 }
 

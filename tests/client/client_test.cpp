@@ -56,6 +56,8 @@ TEST_P(ClientCalls, WhatEndsOrWakesAnInstanceNeedsOne) {
   EXPECT_EQ(refusal([&] { client->raise_event("i", "go"); }), ClientErrorKind::kNotFound);
   EXPECT_EQ(refusal([&] { client->cancel_instance("i"); }), ClientErrorKind::kNotFound);
   EXPECT_EQ(refusal([&] { client->terminate_instance("i"); }), ClientErrorKind::kNotFound);
+  EXPECT_EQ(refusal([&] { client->enqueue_event("i", "queue", SendOptions()); }), ClientErrorKind::kNotFound);
+  EXPECT_EQ(refusal([&] { client->enqueue_event("i", "queue", 1, SendOptions()); }), ClientErrorKind::kNotFound);
   try {
     client->cancel_instance("i");
   } catch (const ClientError& error) {

@@ -59,7 +59,7 @@ int run_enqueue(const Context& context, const SendArguments& message) {
   const Payload data = payload_of(message.data, context);
   const Client client(context.open());
   check_receiver(client, message.instance, message.even_if_missing);
-  client.enqueue_event(message.instance, message.name, Raw(data));
+  client.enqueue_event(message.instance, message.name, Raw(data), {.even_if_missing = message.even_if_missing});
   tell_sent(context, {{"instance", message.instance}, {"queue", message.name}},
             "enqueued a message in queue '" + message.name + "' of " + message.instance);
   return kSuccess;
