@@ -1,4 +1,5 @@
-// What a store reports about messages with must_exist that a commit or an ack discards.
+// What a store reports about messages with must_exist that a commit or an ack discards, and about messages that an
+// import discards.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Instances that were exported from one store and imported into another, and their lives there.
+#include <algorithm>
 #include <future>
 #include <sstream>
 #include <string>
@@ -53,6 +54,10 @@ class Transfers : public ::testing::TestWithParam<WorldKind> {
   cli::ImportResult import(const Text& file, cli::Existing existing = cli::Existing::kRefuse) {
     std::istringstream in(file);
     return cli::import_file(*world.store(), in, "file", existing);
+  }
+  [[nodiscard]] std::ptrdiff_t log_count(const Text& message) const {
+    const auto records = world.log().records();
+    return std::count_if(records.begin(), records.end(), [&](const auto& each) { return each.message == message; });
   }
   [[nodiscard]] bool refuses_import() {
     try {
@@ -129,6 +134,8 @@ TEST_P(Transfers, MessagesThatWaitForAnIdAreDiscarded) {
   client.cancel_instance("leaf", "early", {.even_if_missing = true});
   EXPECT_EQ(import(exported()).instances, 2U);
   EXPECT_EQ(client.get_queue_depths(), QueueDepths());
+  EXPECT_EQ(world.metrics().counter_total(metric::kOrphanMessagesDropped.name), 2U);
+  EXPECT_EQ(log_count("messages for an instance that does not exist were discarded"), 2);
   client.start_orchestration("root", "Victim", replacing());
   client.start_orchestration("leaf", "Victim");
   world.start_node(transferred());

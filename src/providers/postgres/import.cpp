@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "providers/discarded_messages.h"
 #include "providers/event_packing.h"
 #include "providers/instance_import.h"
 #include "providers/postgres/postgres_store.h"
@@ -35,7 +36,7 @@ constexpr const char* kImportKeyValues =
 constexpr const char* kImportCustomStatus =
     "INSERT INTO custom_statuses(key, value, version)"
     " SELECT i.key, $2::bytea, $3::bigint FROM instances i WHERE i.id = $1::text";
-constexpr const char* kDiscardOrphans = "SELECT discard_orphans($1::text[])";
+constexpr const char* kDiscardOrphans = "SELECT * FROM discard_orphans($1::text[])";
 constexpr const char* kKnownInstance =
     "SELECT i.id FROM unnest($1::text[]) WITH ORDINALITY w(id, place) JOIN instances i ON i.id = w.id"
     " WHERE is_known(i.key) ORDER BY w.place LIMIT 1";
@@ -144,7 +145,12 @@ ProviderResult<void> PostgresStore::import_instances(std::span<const InstanceCop
     for (const InstanceCopy& instance : instances) add_instance(instance, next_secret(), calls);
     for (int tries = 1;; ++tries) {
       try {
-        static_cast<void>(pool_.run(calls, Repeat::kNever));
+        const std::vector<Rows> answers = pool_.run(calls, Repeat::kNever);
+        const Rows& discarded = answers.front();
+        for (int row = 0; row < discarded.size(); ++row) {
+          DiscardedMessages{.instance = discarded.text(row, 0), .count = discarded.unsigned_integer(row, 1)}.report(
+              options_.logger, options_.metrics);
+        }
         break;
       } catch (const PostgresError& error) {
         if (error.state() != kDuplicate) throw;

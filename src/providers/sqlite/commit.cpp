@@ -178,7 +178,7 @@ void Store::send_messages(const TurnCommit& commit, InstanceRow& row) {
     if (message.instance == row.id) {
       // The row is still ours: it is stored once, at the end.
       if (message.must_exist && row.is_orphan()) {
-        discard(message);
+        discard({.instance = message.instance});
       } else {
         insert_message(row, message);
       }
@@ -186,7 +186,7 @@ void Store::send_messages(const TurnCommit& commit, InstanceRow& row) {
     }
     std::optional<InstanceRow> other = find_instance(connection_, message.instance);
     if (message.must_exist && (!other || other->is_orphan())) {
-      discard(message);
+      discard({.instance = message.instance});
       continue;
     }
     if (!other) other = insert_instance(connection_, message.instance);

@@ -192,10 +192,10 @@ InstanceRow Store::find_or_insert(const std::string& id) {
   return insert_instance(connection_, id);
 }
 
-void Store::discard(const MessageRecord& message) {
-  effects_.emplace_back([this, discarded = DiscardedMessages{.instance = message.instance}] {
-    discarded.report(options_.logger, options_.metrics);
-  });
+void Store::discard(DiscardedMessages discarded) {
+  if (discarded.count == 0) return;
+  effects_.emplace_back(
+      [this, discarded = std::move(discarded)] { discarded.report(options_.logger, options_.metrics); });
 }
 
 // The row is the caller's to finish.

@@ -21,6 +21,7 @@
 #include <perdure/metrics.h>
 #include <perdure/provider.h>
 #include <perdure/provider_admin.h>
+#include "providers/discarded_messages.h"
 #include "providers/instance_import.h"
 #include "providers/lock_names.h"
 #include "providers/sqlite/connection.h"
@@ -158,11 +159,14 @@ class Store {
   [[nodiscard]] bool first_is_old(std::int64_t key);
   [[nodiscard]] OrchestrationItem lock_instance(InstanceRow& row, const OrchestrationFetch& fetch);
   [[nodiscard]] std::vector<QueuedMessage> load_messages(const InstanceRow& row, const OrchestrationFetch& fetch);
+  // The first visible cancel and the first visible terminate, without those that are loaded.
+  [[nodiscard]] std::vector<QueuedMessage> load_end_requests(const InstanceRow& row,
+                                                             const std::vector<QueuedMessage>& loaded);
   // A message that was checked.
   void queue_message(const MessageRecord& message);
   void insert_message(InstanceRow& row, const MessageRecord& message);
-  // Notes that a commit or an ack discards a message with must_exist.
-  void discard(const MessageRecord& message);
+  // Reports them after the transaction.
+  void discard(DiscardedMessages discarded);
   [[nodiscard]] InstanceRow find_or_insert(const std::string& id);
   // Ends a change of a row: it is scheduled anew and stored, or forgotten if nothing is left of it. Answers whether it
   // is still there.

@@ -79,7 +79,7 @@ ProviderResult<void> Store::ack_activity(const WorkAck& ack) {
   use_session(activity->session);
   if (ack.completion) {
     if (ack.completion->must_exist && row.is_orphan()) {
-      discard(*ack.completion);
+      discard({.instance = ack.completion->instance});
     } else {
       insert_message(row, *ack.completion);
     }

@@ -304,16 +304,18 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Removes messages for ids that have neither an instance nor a queued start. Messages that name such an id as their
--- parent stay: they belong to other rows.
-CREATE FUNCTION discard_orphans(listed text[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Removes messages for ids that have neither an instance nor a queued start, and returns how many. Messages that name
+-- such an id as their parent stay: they belong to other rows.
+CREATE FUNCTION discard_orphans(listed text[]) RETURNS TABLE(instance text, discarded bigint) LANGUAGE plpgsql AS $$
 DECLARE
   row_keys bigint[];
 BEGIN
   SELECT array_agg(i.key) INTO row_keys FROM instances i WHERE i.id = ANY(listed) AND i.created_at IS NULL;
   PERFORM lock_instances(row_keys);
   SELECT array_agg(i.key) INTO row_keys FROM instances i WHERE i.key = ANY(row_keys) AND NOT is_known(i.key);
-  DELETE FROM messages m WHERE m.key = ANY(row_keys);
+  RETURN QUERY
+    WITH gone AS (DELETE FROM messages m WHERE m.key = ANY(row_keys) RETURNING m.key)
+    SELECT i.id, count(*) FROM gone g JOIN instances i ON i.key = g.key GROUP BY i.id;
   DELETE FROM activities a WHERE a.key = ANY(row_keys);
   DELETE FROM instances i WHERE i.key = ANY(row_keys);
 END $$;
