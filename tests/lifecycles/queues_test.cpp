@@ -189,6 +189,27 @@ TEST_P(Queues, TooManyUnreadMessagesFailTheInstance) {
   EXPECT_THAT(outcome_of(world.client(), "i"), HasSubstr("max_unread_messages"));
 }
 
+// Decision 31: messages before the start have no limit of their own. Too many of them fail the instance at its start,
+// and its history has all of them.
+TEST_P(Queues, TooManyMessagesBeforeTheStartFailTheInstance) {
+  RuntimeOptions options;
+  options.limits.max_unread_messages = 3;
+  Registry registry;
+  registry.add_orchestration(
+      "Idle", [](OrchestrationContext ctx) -> Orchestration<void> { co_await ctx.dequeue_event<void>("end"); });
+  world.start_node(registry, options);
+  for (const char* id : {"within", "beyond"}) {
+    for (int i = 0; i < 3; ++i) world.client().enqueue_event(id, "unread", i);
+  }
+  world.client().enqueue_event("beyond", "unread", 3);
+  for (const char* id : {"within", "beyond"}) world.client().start_orchestration(id, "Idle");
+  world.settle();
+  EXPECT_EQ(outcome_of(world.client(), "within"), "Running");
+  EXPECT_THAT(outcome_of(world.client(), "beyond"), HasSubstr("max_unread_messages"));
+  const auto kinds = world.event_kinds("beyond");
+  EXPECT_EQ(std::count(kinds.begin(), kinds.end(), "QueueEventDelivered"), 4);
+}
+
 // Architecture: "Carrying more than max_carry_forward messages fails the execution"; the ones that arrived stay in its
 // history.
 TEST_P(Queues, TooManyMessagesToCarryFailTheInstance) {
