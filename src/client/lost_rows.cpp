@@ -1,8 +1,10 @@
 #include "client/lost_rows.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <perdure/event.h>
@@ -31,22 +33,36 @@ std::optional<std::vector<Event>> read_events_of(ProviderAdmin& admin, const std
   return events;
 }
 
-// The names of activities that were scheduled and neither ended nor were cancelled, by their ids.
-std::map<EventId, std::string> open_activities(const std::vector<Event>& events) {
-  std::map<EventId, std::string> open;
-  for (const Event& event : events) {
-    if (const auto* scheduled = std::get_if<events::ActivityScheduled>(&event.body)) {
-      open.emplace(event.id, scheduled->name);
-    } else if (const auto* completed = std::get_if<events::ActivityCompleted>(&event.body)) {
-      open.erase(completed->source);
-    } else if (const auto* failed = std::get_if<events::ActivityFailed>(&event.body)) {
-      open.erase(failed->source);
-    } else if (const auto* cancelled = std::get_if<events::ActivityCancelRequested>(&event.body)) {
-      open.erase(cancelled->source);
+// Reading the history of every idle instance must not take long.
+constexpr std::uint64_t kMostEvents = 10'000;
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
+
+// What an execution has scheduled that has no outcome, and that nobody cancelled, by the ids.
+struct OpenWaits {
+  std::map<EventId, std::string> activities;  // names
+  std::map<EventId, std::string> children;    // instance ids
+  std::map<EventId, Timestamp> timers;
+
+  explicit OpenWaits(const std::vector<Event>& events) {
+    for (const Event& event : events) {
+      std::visit([&](const auto& body) { add(event.id, body); }, event.body);
     }
   }
-  return open;
-}
+
+ private:
+  void add(EventId id, const events::ActivityScheduled& scheduled) { activities.emplace(id, scheduled.name); }
+  void add(EventId /*id*/, const events::ActivityCompleted& completed) { activities.erase(completed.source); }
+  void add(EventId /*id*/, const events::ActivityFailed& failed) { activities.erase(failed.source); }
+  void add(EventId /*id*/, const events::ActivityCancelRequested& asked) { activities.erase(asked.source); }
+  void add(EventId id, const events::SubOrchestrationScheduled& scheduled) { children.emplace(id, scheduled.instance); }
+  void add(EventId /*id*/, const events::SubOrchestrationCompleted& completed) { children.erase(completed.source); }
+  void add(EventId /*id*/, const events::SubOrchestrationFailed& failed) { children.erase(failed.source); }
+  void add(EventId /*id*/, const events::SubOrchestrationCancelRequested& asked) { children.erase(asked.source); }
+  void add(EventId id, const events::TimerCreated& created) { timers.emplace(id, created.fire_at); }
+  void add(EventId /*id*/, const events::TimerFired& fired) { timers.erase(fired.source); }
+  template <class Body>
+  void add(EventId /*id*/, const Body& /*other*/) {}
+};
 
 // Removes those that the worker queue has. Returns false if the store cannot say.
 bool remove_queued(ProviderAdmin& admin, const InstanceInfo& instance, std::map<EventId, std::string>& open) {
@@ -84,48 +100,101 @@ bool may_have_endless_timer(ProviderAdmin& admin, const InstanceInfo& instance, 
   });
 }
 
-// Returns why a turn that is scheduled for a time after 9999 is a mistake, if it is: an orchestration may wait for an
-// event next to a timer without end.
-std::optional<std::string> reason_for_endless_delay(ProviderAdmin& admin, const InstanceInfo& instance,
-                                                    const InstanceQueue& queue, const std::vector<Event>& events) {
-  if (!queue.ready_at || *queue.ready_at <= kLastTime) return std::nullopt;
-  if (!queue.first_message_at || *queue.first_message_at <= kLastTime) {
-    return "its next turn is scheduled for a time after 9999, and no message is the cause; raise an event to "
-           "reschedule "
-           "it, or terminate the instance";
+constexpr const char* kRemedy = "; terminate the instance, or restore the store from a backup";
+
+// Returns a child that neither exists nor will start, or that has ended, although no outcome of it is recorded. The
+// queue is read first: a start that it no longer has was processed or refused before.
+std::optional<std::string> lost_child(ProviderAdmin& admin, const InstanceInfo& parent,
+                                      const std::map<EventId, std::string>& children) {
+  for (const auto& [id, child] : children) {
+    const auto queue = admin.instance_queue(child);
+    if (!queue) return std::nullopt;
+    const auto info = admin.instance_info(child);
+    const std::string name = "child '" + child + "' (" + std::to_string(id) + ")";
+    if (!info) {
+      if (info.error().kind() != ProviderErrorKind::kNotFound || queue->ready_at) continue;
+      return name + " neither exists nor has a queued start";
+    }
+    if (queue->messages > 0) continue;
+    if (info->parent != parent.id) return name + " was neither started nor rejected";
+    if (ends_instance(info->status)) return name + " has ended, but its outcome is not in the queue";
   }
-  if (may_have_endless_timer(admin, instance, events)) return std::nullopt;
-  return "its next message is queued for a time after 9999, although no timer is; terminate the instance, or restore "
-         "the store from a backup";
+  return std::nullopt;
 }
 
-// Returns the reason if the store has lost an activity. Completions move from the worker queue to the orchestrator
-// queue and then into the history. A turn since `events` were read has left a longer history, and one that is to come
-// has a visible message.
-std::optional<std::string> reason_for_lost_activity(ProviderAdmin& admin, const InstanceInfo& instance,
-                                                    const std::vector<Event>& events) {
-  std::map<EventId, std::string> open = open_activities(events);
-  if (open.empty() || !remove_queued(admin, instance, open) || open.empty()) return std::nullopt;
+std::optional<std::string> lost_timer(const InstanceQueue& queue, const std::map<EventId, Timestamp>& timers) {
+  if (timers.empty()) return std::nullopt;
+  const auto first = std::min_element(timers.begin(), timers.end(),
+                                      [](const auto& one, const auto& other) { return one.second < other.second; });
+  if (!queue.first_message_at || first->second < *queue.first_message_at) {
+    return "timer (" + std::to_string(first->first) + ") has no message in the queue";
+  }
+  if (queue.messages >= timers.size()) return std::nullopt;
+  std::string ids;
+  for (const auto& [id, fire_at] : timers) ids += (ids.empty() ? "(" : ", (") + std::to_string(id) + ")";
+  return "one of the timers " + ids + " has no message in the queue";
+}
+
+// Returns the reason if the store has lost what the execution waits for. Outcomes move from the worker queue, or from
+// the child, to the orchestrator queue and then into the history. A turn since `events` were read has left a longer
+// history, and one that is to come has a visible message.
+std::optional<std::string> reason_for_lost_row(ProviderAdmin& admin, const InstanceInfo& instance,
+                                               const std::vector<Event>& events) {
+  OpenWaits open(events);
+  std::optional<std::string> lost;
+  if (!open.activities.empty() && remove_queued(admin, instance, open.activities) && !open.activities.empty()) {
+    const auto& [id, name] = *open.activities.begin();
+    lost = "activity '" + name + "' (" + std::to_string(id) + ") is not in the worker queue";
+  }
+  if (!lost) lost = lost_child(admin, instance, open.children);
   const auto queue = admin.instance_queue(instance.id);
   if (!queue || queue->visible_messages > 0) return std::nullopt;
+  if (!lost) lost = lost_timer(*queue, open.timers);
+  if (!lost) return std::nullopt;
   const auto more = admin.read_history(instance.id, std::nullopt, events.back().id);
   const auto info = admin.instance_info(instance.id);
   if (!more || !more->empty() || !info || info->execution_id != instance.execution_id) return std::nullopt;
-  return "activity '" + open.begin()->second + "' (" + std::to_string(open.begin()->first) +
-         ") is not in the worker queue although the history has no completion for it; terminate the instance, or "
-         "restore the store from a backup";
+  return *lost + " although the history has no outcome for it" + kRemedy;
+}
+
+bool is_short(Provider& store, const std::string& instance) {
+  const auto stats = store.read_stats(instance);
+  return stats && *stats && (*stats)->history_events <= kMostEvents && (*stats)->history_bytes <= kMostBytes;
+}
+
+bool is_endless(const std::optional<Timestamp>& time) {
+  return time && *time > kLastTime;
 }
 
 }  // namespace
 
-std::optional<std::string> reason_for_endless_wait(ProviderAdmin& admin, const InstanceInfo& instance) {
+std::optional<std::string> reason_for_endless_delay(ProviderAdmin& admin, const std::string& instance) {
+  const auto queue = admin.instance_queue(instance);
+  if (!queue || !is_endless(queue->ready_at)) return std::nullopt;
+  return std::string(
+      "its next turn is scheduled for a time after 9999; raise an event to reschedule it, or delete the "
+      "instance");
+}
+
+// An orchestration may wait for an event next to a timer without end.
+std::optional<std::string> reason_for_endless_wait(Provider& store, ProviderAdmin& admin,
+                                                   const InstanceInfo& instance) {
   const auto queue = admin.instance_queue(instance.id);
-  if (!queue || (queue->visible_messages > 0 && queue->ready_at <= kLastTime)) return std::nullopt;
+  if (!queue) return std::nullopt;
+  const bool is_late = is_endless(queue->ready_at);
+  if (queue->visible_messages > 0 && !is_late) return std::nullopt;
+  if (is_late && !is_endless(queue->first_message_at)) {
+    return "its next turn is scheduled for a time after 9999, and no message is the cause; raise an event to "
+           "reschedule it, or terminate the instance";
+  }
+  if (!is_short(store, instance.id)) return std::nullopt;
   const auto events = read_events_of(admin, instance.id, instance.execution_id);
-  if (!events) return std::nullopt;
-  if (auto reason = reason_for_endless_delay(admin, instance, *queue, *events)) return reason;
+  if (!events || events->empty()) return std::nullopt;
+  if (is_late && !may_have_endless_timer(admin, instance, *events)) {
+    return std::string("its next message is queued for a time after 9999, although no timer is") + kRemedy;
+  }
   if (queue->visible_messages > 0) return std::nullopt;
-  return reason_for_lost_activity(admin, instance, *events);
+  return reason_for_lost_row(admin, instance, *events);
 }
 
 }  // namespace perdure

@@ -131,16 +131,18 @@ std::vector<StuckInstance> Client::find_stuck_instances(std::size_t limit) const
     ++found;
     return true;
   };
+  const auto report = [&](const std::string& instance, std::optional<std::string> reason) {
+    if (found == limit || !reason) return;
+    stuck.push_back({instance, *std::move(reason)});
+    ++found;
+  };
   InstanceQuery running;
   running.filter.statuses = {ExecutionStatus::kRunning};
   each_page(running, found, limit, [&](const InstanceQuery& query) {
     InstancePage page = list_instances(query);
     for (const InstanceInfo& instance : page.instances) {
       if (look_at(instance.id, instance)) continue;
-      if (auto reason = reason_for_endless_wait(admin(), instance)) {
-        stuck.push_back({instance.id, *std::move(reason)});
-        ++found;
-      }
+      report(instance.id, reason_for_endless_wait(store(), admin(), instance));
     }
     return page.next;
   });
@@ -153,8 +155,8 @@ std::vector<StuckInstance> Client::find_stuck_instances(std::size_t limit) const
       if (found < limit && has_lost_its_continuation(instance.id)) {
         stuck.push_back({instance.id, std::string("it ") + kLost});
         ++found;
-      } else {
-        look_at(instance.id, NextExecution{instance.name, continued_version(admin(), instance)});
+      } else if (!look_at(instance.id, NextExecution{instance.name, continued_version(admin(), instance)})) {
+        report(instance.id, reason_for_endless_delay(admin(), instance.id));
       }
     }
     return page.next;
@@ -163,7 +165,8 @@ std::vector<StuckInstance> Client::find_stuck_instances(std::size_t limit) const
   each_page(StartQuery(), found, limit, [&](const StartQuery& query) {
     StartPage page = value_of(admin().list_queued_starts(query));
     for (const QueuedStart& start : page.starts) {
-      look_at(start.instance, NextExecution{start.name, requested_version(start.body_head)});
+      if (look_at(start.instance, NextExecution{start.name, requested_version(start.body_head)})) continue;
+      report(start.instance, reason_for_endless_delay(admin(), start.instance));
     }
     return page.next;
   });

@@ -64,6 +64,14 @@ class LostRows : public ::testing::TestWithParam<LostRowsStore> {
     registry_.add_orchestration("Sleeps", [](OrchestrationContext ctx) -> Orchestration<void> {
       co_await ctx.schedule_timer(Milliseconds{3'600'000});
     });
+    registry_.add_orchestration("SleepsTwice", [](OrchestrationContext ctx) -> Orchestration<void> {
+      auto later = ctx.schedule_timer(Milliseconds{7'200'000});
+      co_await ctx.schedule_timer(Milliseconds{3'600'000});
+      co_await later;
+    });
+    registry_.add_orchestration("Calls", [](OrchestrationContext ctx) -> Orchestration<void> {
+      co_await ctx.schedule_sub_orchestration<void>("Waits", SubOrchestrationOptions().instance_id("child"));
+    });
     registry_.add_orchestration("Patient", [](OrchestrationContext ctx) -> Orchestration<void> {
       auto never = ctx.schedule_timer(Milliseconds::max());
       co_await ctx.schedule_wait<void>("go");
@@ -73,6 +81,14 @@ class LostRows : public ::testing::TestWithParam<LostRowsStore> {
     if (is_working_) released_.set_value();
   }
 
+  static Registry again(const std::string& version) {
+    Registry registry;
+    registry.add_orchestration("Again", version, [](OrchestrationContext ctx, int n) -> Orchestration<int> {
+      if (ctx.execution_id() == 1) co_return ctx.continue_as_new(n, StartOptions().version("2.0.0"));
+      co_return co_await ctx.schedule_wait<int>("go");
+    });
+    return registry;
+  }
   // Returns when its activity runs.
   void start_work(const std::string& flow) {
     client_.start_orchestration("a", flow);
@@ -125,6 +141,47 @@ TEST_P(LostRows, TheStatusFallsBackToTheHistory) {
   EXPECT_THAT(describe(*failed.error), ::testing::HasSubstr("on purpose"));
 }
 
+// As the first test, for administration: another execution, and an instance that runs.
+TEST_P(LostRows, TheInfoOfExecutionsFallsBackToTheHistory) {
+  Registry registry;
+  registry.add_orchestration("Twice", [](OrchestrationContext ctx, int number) -> Orchestration<int> {
+    if (ctx.execution_id() == 1) co_return ctx.continue_as_new(number + 1);
+    if (number == 2) co_return number;
+    co_return co_await ctx.schedule_wait<int>("go");
+  });
+  {
+    Runtime runtime(store_, registry);
+    client_.start_orchestration("a", "Twice", 1);
+    static_cast<void>(client_.wait_for_orchestration("a", Milliseconds{60'000}));
+    client_.start_orchestration("b", "Twice", 5);
+    while (client_.get_orchestration_status("b").execution_id < 2) std::this_thread::yield();
+  }
+  const InstanceInfo info = client_.get_instance_info("a");
+  ASSERT_EQ(info.output, "2");
+  const std::vector<InstanceInfo> all = client_.list_instances({}).instances;
+  std::vector<ExecutionInfo> executions;
+  for (const char* instance : {"a", "b"}) {
+    for (const ExecutionId execution : {1U, 2U}) {
+      executions.push_back(client_.get_execution_info(instance, execution));
+    }
+  }
+  damaged_->change("DELETE FROM executions");
+  EXPECT_EQ(client_.get_instance_info("a"), info);
+  EXPECT_EQ(client_.list_instances({}).instances, all);
+  EXPECT_THAT(client_.list_executions("a"), ::testing::ElementsAre(1U, 2U));
+  for (std::size_t index = 0; index < executions.size(); ++index) {
+    const char* instance = index < 2 ? "a" : "b";
+    SCOPED_TRACE(instance + std::to_string(index));
+    const ExecutionInfo found = client_.get_execution_info(instance, executions[index].execution_id);
+    EXPECT_EQ(found.status, executions[index].status);
+    EXPECT_EQ(found.output, executions[index].output);
+    EXPECT_EQ(found.pinned_version, executions[index].pinned_version);
+    EXPECT_EQ(found.events, executions[index].events);
+    EXPECT_EQ(found.completed_at.has_value(), executions[index].completed_at.has_value());
+  }
+  EXPECT_THROW(static_cast<void>(client_.get_execution_info("a", 3)), ClientError);
+}
+
 TEST_P(LostRows, ALostActivityIsReportedAlsoWithATimerInTheQueue) {
   for (const char* flow : {"Flow", "Guarded"}) {
     SCOPED_TRACE(flow);
@@ -162,6 +219,95 @@ TEST_P(LostRows, AnInstanceThatIsNeverReadyIsReported) {
   expect_stuck("its next turn");
   client_.raise_event("a", "go");
   EXPECT_EQ(client_.wait_for_orchestration("a", Milliseconds{60'000}).state, OrchestrationState::kCompleted);
+}
+
+TEST_P(LostRows, AStartThatIsNeverReadyIsReported) {
+  client_.start_orchestration("a", "Number");
+  damaged_->change("UPDATE instances SET ready_at = 9223372036854775807");
+  Runtime runtime(store_, registry_);
+  expect_stuck("its next turn");
+}
+
+TEST_P(LostRows, AContinuationThatIsNeverReadyIsReported) {
+  {
+    Runtime runtime(store_, again("1.0.0"));
+    client_.start_orchestration("a", "Again", 1);
+    const auto has_continued = [&] {
+      const auto state = client_.get_orchestration_status("a").state;
+      return state == OrchestrationState::kRunning &&
+             client_.get_instance_info("a").status == ExecutionStatus::kContinuedAsNew;
+    };
+    while (!has_continued()) std::this_thread::yield();
+  }
+  damaged_->change("UPDATE instances SET ready_at = 9223372036854775807");
+  NodeInfo node;
+  node.id = "with code";
+  node.orchestrations = {{"Again", {2, 0, 0}}};
+  ASSERT_TRUE(store_->register_node(node));
+  expect_stuck("its next turn");
+}
+
+TEST_P(LostRows, ALostTimerIsReported) {
+  begin("Sleeps");
+  Runtime runtime(store_, registry_);
+  expect_none_stuck();
+  damaged_->change("DELETE FROM messages");
+  damaged_->change("UPDATE instances SET ready_at = NULL");
+  expect_stuck("timer (2)");
+}
+
+// Beside one that is there.
+TEST_P(LostRows, OneLostTimerOfTwoIsReported) {
+  for (const char* order : {"ASC", "DESC"}) {
+    SCOPED_TRACE(order);
+    begin("SleepsTwice");
+    Runtime runtime(store_, registry_);
+    expect_none_stuck();
+    damaged_->change(std::string("DELETE FROM messages WHERE id = (SELECT id FROM messages ORDER BY visible_at ") +
+                     order + " LIMIT 1)");
+    expect_stuck("has no message in the queue");
+    client_.terminate_instance("a", "its timer is lost");
+    static_cast<void>(client_.wait_for_orchestration("a", Milliseconds{60'000}));
+    client_.delete_instance("a", true);
+  }
+}
+
+TEST_P(LostRows, ALostChildIsReported) {
+  begin("Calls");
+  Runtime runtime(store_, registry_);
+  while (client_.get_orchestration_status("child").state != OrchestrationState::kRunning) std::this_thread::yield();
+  expect_none_stuck();
+  damaged_->change("DELETE FROM instances WHERE id = 'child'");
+  expect_stuck("child 'child' (2)");
+}
+
+TEST_P(LostRows, ALostStartOfAChildIsReported) {
+  // No node takes the start of the child.
+  Registry registry;
+  registry.add_orchestration("Calls", [](OrchestrationContext ctx) -> Orchestration<void> {
+    co_await ctx.schedule_sub_orchestration<void>("Waits", SubOrchestrationOptions().instance_id("child"));
+  });
+  RuntimeOptions options;
+  options.fetch_only_registered = true;
+  Runtime runtime(store_, registry, options);
+  NodeInfo node;
+  node.id = "with code";
+  node.orchestrations = {{"Waits", {1, 0, 0}}};
+  ASSERT_TRUE(store_->register_node(node));
+  client_.start_orchestration("a", "Calls");
+  while (client_.get_orchestration_status("child").state != OrchestrationState::kPending) std::this_thread::yield();
+  expect_none_stuck();
+  damaged_->change("DELETE FROM messages");
+  damaged_->change("DELETE FROM instances WHERE id = 'child'");
+  expect_stuck("child 'child' (2)");
+}
+
+TEST_P(LostRows, ALostOutcomeOfAChildIsReported) {
+  begin("Calls");
+  Runtime runtime(store_, registry_);
+  while (client_.get_orchestration_status("child").state != OrchestrationState::kRunning) std::this_thread::yield();
+  damaged_->change("UPDATE instances SET status = 1 WHERE id = 'child'");
+  expect_stuck("child 'child' (2)");
 }
 
 TEST_P(LostRows, ATimerThatNeverFiresIsReported) {

@@ -4,6 +4,7 @@
 
 #include "providers/cursors.h"
 #include "providers/history_unpacker.h"
+#include "providers/lost_output.h"
 #include "providers/postgres/instance_filter.h"
 #include "providers/postgres/messages.h"
 #include "providers/postgres/postgres_store.h"
@@ -18,7 +19,7 @@ constexpr std::string_view kInstances = "instances";
 
 #define PERDURE_INSTANCE_INFO                                                                              \
   "SELECT i.key, i.id, i.name, i.version, i.execution, i.status, e.output, i.parent, i.pin, i.created_at," \
-  " i.updated_at, i.completed_at FROM instances i"                                                         \
+  " i.updated_at, i.completed_at, e.key IS NULL FROM instances i"                                          \
   " LEFT JOIN executions e ON e.key = i.key AND e.execution = i.execution WHERE"
 constexpr const char* kListInstances =
     PERDURE_INSTANCE_INFO PERDURE_INSTANCE_FILTER " AND i.key < $8::bigint ORDER BY i.key DESC LIMIT $9::bigint";
@@ -26,12 +27,15 @@ constexpr const char* kInstanceInfo = PERDURE_INSTANCE_INFO " i.id = $1::text AN
 #undef PERDURE_INSTANCE_INFO
 
 constexpr const char* kListExecutions =
-    "SELECT e.execution FROM instances i JOIN executions e ON e.key = i.key WHERE i.id = $1::text ORDER BY e.execution";
+    "SELECT e.execution FROM instances i JOIN executions e ON e.key = i.key WHERE i.id = $1::text"
+    " UNION SELECT h.execution FROM instances i JOIN history h ON h.key = i.key WHERE i.id = $1::text"
+    " ORDER BY execution";
 constexpr const char* kExecutionInfo =
     "SELECT e.execution, e.status, e.output, e.pin, e.started_at, e.completed_at, (SELECT coalesce(sum(h.events), "
     "0)::bigint"
-    " FROM history h WHERE h.key = e.key AND h.execution = e.execution)"
-    " FROM instances i LEFT JOIN executions e ON e.key = i.key AND e.execution = $2::bigint"
+    " FROM history h WHERE h.key = e.key AND h.execution = e.execution),"
+    " CASE WHEN i.execution = $2::bigint THEN i.status END FROM instances i LEFT JOIN executions e ON e.key = i.key "
+    "AND e.execution = $2::bigint"
     " WHERE i.id = $1::text AND i.created_at IS NOT NULL";
 constexpr const char* kReadEvents =
     "SELECT w.execution, i.last_event, w.execution = i.execution, h.first_event, h.events, h.data FROM instances i"
@@ -108,6 +112,7 @@ ProviderResult<InstancePage> PostgresStore::list_instances(const InstanceQuery& 
         break;
       }
       page.instances.push_back(read_info(rows, row));
+      if (rows.boolean(row, 12)) add_lost_output(page.instances.back());
     }
     return page;
   });
@@ -127,15 +132,30 @@ ProviderResult<InstanceInfo> PostgresStore::instance_info(const std::string& ins
   return guarded<InstanceInfo>([&]() -> ProviderResult<InstanceInfo> {
     const Rows rows = pool_.run(kInstanceInfo, Parameters(instance), Repeat::kIfLost);
     if (rows.empty()) return no_such_instance(instance);
-    return read_info(rows, 0);
+    InstanceInfo info = read_info(rows, 0);
+    if (rows.boolean(0, 12)) add_lost_output(info);
+    return info;
   });
+}
+
+void PostgresStore::add_lost_output(InstanceInfo& info) {
+  if (info.status == ExecutionStatus::kRunning) return;
+  const auto history = read_history(info.id, info.execution_id, 0);
+  if (history) info.output = output_in_history(*history);
 }
 
 ProviderResult<ExecutionInfo> PostgresStore::execution_info(const std::string& instance, ExecutionId execution) {
   return guarded<ExecutionInfo>([&]() -> ProviderResult<ExecutionInfo> {
     const Rows rows = pool_.run(kExecutionInfo, Parameters(instance, execution), Repeat::kIfLost);
     if (rows.empty()) return no_such_instance(instance);
-    if (rows.is_null(0, 0)) return no_such_execution(instance, execution);
+    if (rows.is_null(0, 0)) {
+      const auto history = read_history(instance, execution, 0);
+      if (!history) return history.error();
+      if (history->empty()) return no_such_execution(instance, execution);
+      std::optional<ExecutionStatus> status;
+      if (!rows.is_null(0, 7)) status = static_cast<ExecutionStatus>(rows.integer(0, 7));
+      return info_in_history(execution, status, *history);
+    }
     return ExecutionInfo{.execution_id = execution,
                          .status = static_cast<ExecutionStatus>(rows.integer(0, 1)),
                          .output = rows.optional_text(0, 2),

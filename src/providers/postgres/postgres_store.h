@@ -127,6 +127,8 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   void check_process() const {
     if (!pool_.home().is_this()) throw ProviderFailure(used_by_child(pool_.home()));
   }
+  // From the history, if the row of the execution is lost.
+  void add_lost_output(InstanceInfo& info);
   [[nodiscard]] Milliseconds end_of_wait(Timestamp deadline);
   // `look` answers ProviderResult<T>; what the server objects to becomes its error.
   template <class T, class Look>

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "providers/cursors.h"
+#include "providers/lost_output.h"
 #include "providers/sqlite/history.h"
 #include "providers/sqlite/queries.h"
 #include "providers/sqlite/sql.h"
@@ -16,16 +17,16 @@ constexpr std::string_view kInstances = "instances";
 
 constexpr const char* kInfoByAgeDescending =
     "SELECT i.key, i.id, i.name, i.version, i.execution, i.status, e.output, i.parent, i.pin, i.created_at, "
-    "i.updated_at,"
-    " i.completed_at FROM instances i LEFT JOIN executions e ON e.key = i.key AND e.execution = i.execution"
+    "i.updated_at, i.completed_at, e.key IS NULL FROM instances i LEFT JOIN executions e ON e.key = i.key AND "
+    "e.execution = i.execution"
     " WHERE i.created_at IS NOT NULL AND i.key < ?1 ORDER BY i.key DESC";
 constexpr const char* kInfoByAge =
     "SELECT i.key, i.id, i.name, i.version, i.execution, i.status, NULL, i.parent, i.pin, i.created_at, i.updated_at,"
     " i.completed_at FROM instances i WHERE i.created_at IS NOT NULL ORDER BY i.key";
 constexpr const char* kInfoById =
     "SELECT i.key, i.id, i.name, i.version, i.execution, i.status, e.output, i.parent, i.pin, i.created_at, "
-    "i.updated_at,"
-    " i.completed_at FROM instances i LEFT JOIN executions e ON e.key = i.key AND e.execution = i.execution"
+    "i.updated_at, i.completed_at, e.key IS NULL FROM instances i LEFT JOIN executions e ON e.key = i.key AND "
+    "e.execution = i.execution"
     " WHERE i.id = ?1 AND i.created_at IS NOT NULL";
 
 InstanceInfo read_info(const Query& query) {
@@ -40,6 +41,15 @@ InstanceInfo read_info(const Query& query) {
           .created_at = query.time(9),
           .updated_at = query.time(10),
           .completed_at = query.optional_time(11)};
+}
+
+// From the history, if the row of the execution is lost. The query stands on the row that `info` was read from.
+void add_lost_output(Connection& connection, const Query& query, InstanceInfo& info) {
+  if (query.integer(12) == 0 || info.status == ExecutionStatus::kRunning) return;
+  const std::optional<InstanceRow> row = find_instance(connection, info.id);
+  if (!row) return;
+  const StoredHistory history = load_events(connection, *row, info.execution_id, 0);
+  if (!history.error) info.output = output_in_history(history.events);
 }
 
 bool has_status(const InstanceFilter& filter, ExecutionStatus status) {
@@ -78,6 +88,7 @@ ProviderResult<InstancePage> list_instances(Connection& connection, const Instan
       break;
     }
     last = rows.unsigned_integer(0);
+    add_lost_output(connection, rows, info);
     page.instances.push_back(std::move(info));
   }
   return page;
@@ -125,7 +136,8 @@ bool is_matching_root(Connection& connection, const InstanceFilter& filter, cons
 std::vector<ExecutionId> list_executions(Connection& connection, const std::string& instance) {
   std::vector<ExecutionId> executions;
   Query query = connection.query(
-      "SELECT execution FROM executions WHERE key = (SELECT key FROM instances WHERE id = ?1) ORDER BY execution",
+      "SELECT execution FROM executions WHERE key = (SELECT key FROM instances WHERE id = ?1)"
+      " UNION SELECT execution FROM history WHERE key = (SELECT key FROM instances WHERE id = ?1) ORDER BY execution",
       instance);
   while (query.step()) executions.push_back(query.unsigned_integer(0));
   return executions;
@@ -134,7 +146,9 @@ std::vector<ExecutionId> list_executions(Connection& connection, const std::stri
 ProviderResult<InstanceInfo> instance_info(Connection& connection, const std::string& instance) {
   Query query = connection.query(kInfoById, instance);
   if (!query.step()) return no_such_instance(instance);
-  return read_info(query);
+  InstanceInfo info = read_info(query);
+  add_lost_output(connection, query, info);
+  return info;
 }
 
 ProviderResult<ExecutionInfo> execution_info(Connection& connection, const std::string& instance,
@@ -143,7 +157,11 @@ ProviderResult<ExecutionInfo> execution_info(Connection& connection, const std::
   if (!row || !row->is_instance()) return no_such_instance(instance);
   Query query = connection.query(sql::kReadExecution, row->key, execution);
   if (!query.step()) {
-    return no_such_execution(instance, execution);
+    const StoredHistory history = load_events(connection, *row, execution, 0);
+    if (history.error) return ProviderError(ProviderErrorKind::kCorruptData, *history.error);
+    if (history.events.empty()) return no_such_execution(instance, execution);
+    const bool is_current = execution == row->identity.execution;
+    return info_in_history(execution, is_current ? std::optional(row->identity.status) : std::nullopt, history.events);
   }
   ExecutionInfo info;
   info.execution_id = execution;
