@@ -25,7 +25,8 @@ struct LockToken {
 using MessageId = std::uint64_t;
 
 // The work that a node can run. An empty list admits everything. An instance that has ended passes every filter: its
-// messages need no code.
+// messages need no code. A running instance with a visible start of a child passes too: its id is taken, and any node
+// can refuse the start.
 struct CapabilityFilter {
   // An execution that is pinned to an engine version needs one range that contains it; one without a pin fits always.
   std::vector<VersionRange> engine_versions;
@@ -124,8 +125,12 @@ struct OrchestrationItem {
   // The id of the commit that made the instance; 0 before. One that was deleted and started again is another.
   std::uint64_t incarnation = 0;
   ExecutionId execution_id = kFirstExecutionId;
-  EventId last_event_id = 0;             // of that execution
-  std::vector<QueuedMessage> messages;   // a start or continue-as-new first, the others in order of arrival
+  EventId last_event_id = 0;            // of that execution
+  std::vector<QueuedMessage> messages;  // a start or continue-as-new first, the others in order of arrival
+  // The first visible cancel and the first visible terminate, in order of arrival, as far as the limits of the fetch
+  // kept them out of `messages`. They are honoured before the messages in front of them only where the code cannot run.
+  // A commit may consume them.
+  std::vector<QueuedMessage> end_requests{};
   std::optional<StoredHistory> history;  // absent if it was not asked for, or is too large for a fetch
   // The instance is between two executions (the status is kContinuedAsNew), and no continuation is queued, visible or
   // not. Only the store can report this, because it checks under the lock. `messages` without a continuation proves

@@ -66,6 +66,21 @@ std::vector<IgnoredMessage> discarded_messages(const EndingTurn& turn) {
 
 }  // namespace
 
+void add_end_requests(OrchestrationItem& item, DecodedMessages& decoded) {
+  OrchestrationItem ends;
+  ends.instance = item.instance;
+  ends.metadata = item.metadata;
+  ends.incarnation = item.incarnation;
+  ends.messages = std::exchange(item.end_requests, {});
+  DecodedMessages more = decode_messages_of(ends);
+  std::erase_if(ends.messages, [&](const QueuedMessage& message) {
+    return std::any_of(more.undecodable.begin(), more.undecodable.end(),
+                       [&](const UndecodableMessage& each) { return each.id == message.id; });
+  });
+  std::move(ends.messages.begin(), ends.messages.end(), std::back_inserter(item.messages));
+  std::move(more.messages.begin(), more.messages.end(), std::back_inserter(decoded.messages));
+}
+
 std::optional<ErrorDetails> requested_end(const std::vector<Message>& messages, const std::optional<ParentLink>& link) {
   std::optional<ErrorDetails> end;
   for (const Message& message : messages) {

@@ -27,6 +27,10 @@ struct EndingTurn {
   Timestamp now{};
 };
 
+// Moves the end requests of the item that can be decoded behind its messages, and behind `decoded`: the code does not
+// run, so nothing that came before them has to be processed first.
+void add_end_requests(OrchestrationItem& item, DecodedMessages& decoded);
+
 // Returns the end that a message requests, which needs no code; a terminate has precedence. Returns std::nullopt if no
 // message does.
 [[nodiscard]] std::optional<ErrorDetails> requested_end(const std::vector<Message>& messages,

@@ -39,6 +39,7 @@ OrchestrationItem without_contents(const OrchestrationItem& item) {
           .execution_id = item.execution_id,
           .last_event_id = item.last_event_id,
           .messages = {},
+          .end_requests = {},
           .history = {},
           .continuation_missing = item.continuation_missing};
 }

@@ -148,6 +148,7 @@ TurnDecision TurnProcessor::decide(Turn& turn) const {
   // left to a node that can read it.
   const bool exhausted = is_exhausted(item) || turn.task.refusal;
   const bool unreadable = !turn.messages.undecodable.empty() || turn.history.error;
+  if (exhausted || unreadable || !is_supported(turn)) add_end_requests(turn.task.item, turn.messages);
   if (exhausted || (unreadable && is_supported(turn))) {
     if (auto request = requested_end(turn.messages.messages, turn.link())) return end(turn, std::move(*request));
   }
@@ -229,7 +230,8 @@ std::vector<LockToken> TurnProcessor::add_completions(Turn& turn) const {
       turn.messages.messages.push_back(decode_message(completion.message));
       completed_work.push_back(completion.work);
     } catch (const DecodeError& error) {
-      warn(turn, "undecodable direct completion; acknowledged through the worker queue", "error", detail::text_of(error));
+      warn(turn, "undecodable direct completion; acknowledged through the worker queue", "error",
+           detail::text_of(error));
     }
   }
   return completed_work;
@@ -276,6 +278,7 @@ TurnDecision TurnProcessor::commit(Turn& turn, const TurnOutcome& outcome) const
 
 // A cancel and a terminate need no code; everything else waits for the node that has it.
 TurnDecision TurnProcessor::without_handler(Turn& turn, const NotRegistered& missing) const {
+  add_end_requests(turn.task.item, turn.messages);
   if (auto request = requested_end(turn.messages.messages, turn.link())) return end(turn, std::move(*request));
   if (auto discarded = discard_foreign(turn)) return std::move(*discarded);
   const std::uint32_t attempt = turn.item().attempt_count;

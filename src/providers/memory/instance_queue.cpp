@@ -17,8 +17,11 @@ namespace {
 
 constexpr std::size_t kMaxOrphansPerFetch = 64;
 
-bool passes(const CapabilityFilter& filter, const KeyRow& row) {
+bool passes(const CapabilityFilter& filter, const KeyRow& row, Timestamp now) {
   if (row.instance && ends_instance(row.instance->current().status)) return true;  // its messages need no code
+  if (row.instance && row.instance->current().status == ExecutionStatus::kRunning && row.mailbox.has_child_start(now)) {
+    return true;  // any node can refuse the start
+  }
   if (!filter.orchestrations.empty()) {
     const std::string& name = row.instance ? row.instance->name : row.mailbox.first_start()->record.name;
     const auto& names = filter.orchestrations;
@@ -68,6 +71,7 @@ OrchestrationItem lock_and_load(Store& store, KeyRow& row, const OrchestrationFe
     item.last_event_id = row.instance->current().events.size();
   }
   item.messages = row.mailbox.load(now, fetch.max_messages, fetch.max_bytes);
+  item.end_requests = row.mailbox.load_end_requests(now, item.messages);
   item.continuation_missing = misses_continuation(row);
   if (fetch.with_history) item.history = history_of(row, 0);
   return item;
@@ -80,7 +84,7 @@ FoundInstances find_instances(const Store& store, const OrchestrationFetch& fetc
   FetchLimit limit(fetch.limit, fetch.suspects);
   if (limit.full()) return found;
   store.keys.visit_ready(now, fetch.owner, [&](const KeyRow& row) {
-    if (passes(fetch.filter, row) && limit.take(row.attempts)) found.rows.push_back(row.age);
+    if (passes(fetch.filter, row, now) && limit.take(row.attempts)) found.rows.push_back(row.age);
     return !limit.full();
   });
   found.look_again_at = store.keys.next_ready_after(now, fetch.owner);

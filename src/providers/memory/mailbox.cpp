@@ -12,6 +12,7 @@ Mailbox::Order& Mailbox::order_of(const Message& message) {
 
 void Mailbox::add(MessageId id, Message message) {
   order_of(message).emplace(message.visible_at, id);
+  if (ends_instance(message.record.kind)) ends_.emplace(message.visible_at, id);
   if (message.record.parent) ++parents_[message.record.parent->instance];
   messages_.emplace(id, std::move(message));
 }
@@ -21,6 +22,7 @@ std::optional<Message> Mailbox::remove(MessageId id) {
   if (node.empty()) return std::nullopt;
   Message message = std::move(node.mapped());
   order_of(message).erase({message.visible_at, id});
+  ends_.erase({message.visible_at, id});
   if (message.record.parent) {
     const auto parent = parents_.find(message.record.parent->instance);
     if (--parent->second == 0) parents_.erase(parent);
@@ -48,6 +50,26 @@ std::optional<Timestamp> Mailbox::first_visible_at() const {
     first = std::min(first.value_or(visible_at), visible_at);
   }
   return first;
+}
+
+bool Mailbox::has_child_start(Timestamp now) const {
+  return std::any_of(starts_.begin(), starts_.end(), [&](const auto& start) {
+    const MessageRecord& record = messages_.at(start.second).record;
+    return start.first <= now && record.kind == MessageKind::kStartOrchestration && record.parent;
+  });
+}
+
+std::vector<QueuedMessage> Mailbox::load_end_requests(Timestamp now, const std::vector<QueuedMessage>& loaded) const {
+  std::vector<QueuedMessage> found;
+  for (const auto& [visible_at, id] : ends_) {
+    if (visible_at > now || found.size() == 2) break;
+    const MessageRecord& record = messages_.at(id).record;
+    if (found.empty() || found.front().record.kind != record.kind) found.push_back({.id = id, .record = record});
+  }
+  std::erase_if(found, [&](const QueuedMessage& end) {
+    return std::any_of(loaded.begin(), loaded.end(), [&](const QueuedMessage& each) { return each.id == end.id; });
+  });
+  return found;
 }
 
 std::vector<QueuedMessage> Mailbox::load(Timestamp now, std::size_t max_messages, std::size_t max_bytes) const {

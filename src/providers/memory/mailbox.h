@@ -40,8 +40,13 @@ class Mailbox {
   [[nodiscard]] const Message* first_of(MessageKind kind) const;
   // The smallest visible_at of all.
   [[nodiscard]] std::optional<Timestamp> first_visible_at() const;
+  // Whether a start with a link to a parent is visible.
+  [[nodiscard]] bool has_child_start(Timestamp now) const;
   // What is visible: starts, then the others, each by (visible_at, position). At least one, then within both limits.
   [[nodiscard]] std::vector<QueuedMessage> load(Timestamp now, std::size_t max_messages, std::size_t max_bytes) const;
+  // The first visible cancel and the first visible terminate, without those that are loaded.
+  [[nodiscard]] std::vector<QueuedMessage> load_end_requests(Timestamp now,
+                                                             const std::vector<QueuedMessage>& loaded) const;
 
  private:
   using Order = std::set<std::pair<Timestamp, MessageId>>;  // (visible_at, position)
@@ -51,6 +56,7 @@ class Mailbox {
   std::map<MessageId, Message> messages_;
   Order starts_;
   Order others_;
+  Order ends_;  // of the others: cancels and terminates
   std::map<std::string, std::size_t> parents_;
 };
 

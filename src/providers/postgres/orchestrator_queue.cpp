@@ -1,5 +1,7 @@
 // The orchestrator queue: messages in, locked instances out.
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -97,6 +99,9 @@ OrchestrationItem read_item(const Rows& rows, int row, const OrchestrationFetch&
   item.execution_id = rows.unsigned_integer(row, 11);
   item.last_event_id = rows.unsigned_integer(row, 12);
   item.messages = read_messages(rows, row, item.instance);
+  const auto ends = item.messages.end() - static_cast<std::ptrdiff_t>(rows.integer(row, 29));
+  item.end_requests.assign(std::make_move_iterator(ends), std::make_move_iterator(item.messages.end()));
+  item.messages.erase(ends, item.messages.end());
   item.continuation_missing = rows.boolean(row, 28);
   // The server leaves out a history that is too large for one row.
   const bool left_out = !rows.is_null(row, 19) && rows.is_null(row, 21);

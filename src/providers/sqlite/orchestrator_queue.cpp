@@ -1,5 +1,6 @@
 // The orchestrator queue: messages in, locked instances out.
 #include <algorithm>
+#include <utility>
 
 #include <perdure/engine_metrics.h>
 #include "providers/discarded_messages.h"
@@ -94,6 +95,9 @@ OrchestrationItem Store::lock_instance(InstanceRow& row, const OrchestrationFetc
   item.execution_id = row.identity.execution;
   item.last_event_id = row.progress.last_event;
   item.messages = load_messages(row, fetch);
+  if (std::cmp_less(item.messages.size(), row.progress.queued)) {
+    item.end_requests = load_end_requests(row, item.messages);
+  }
   item.continuation_missing = row.is_between_executions() && !continuation_time(connection_, row);
   if (fetch.with_history) item.history = load_history(connection_, row, 0);
   return item;
@@ -113,6 +117,19 @@ std::vector<QueuedMessage> Store::load_messages(const InstanceRow& row, const Or
   if (row.progress.starts > 0) take(sql::kVisibleStarts);
   if (bytes <= fetch.max_bytes) take(sql::kVisibleOthers);
   return messages;
+}
+
+std::vector<QueuedMessage> Store::load_end_requests(const InstanceRow& row, const std::vector<QueuedMessage>& loaded) {
+  std::vector<QueuedMessage> found;
+  Query query = connection_.query(sql::kVisibleEnds, row.key, now_);
+  while (found.size() < 2 && query.step()) {
+    QueuedMessage message = read_message(query, row.id);
+    if (found.empty() || found.front().record.kind != message.record.kind) found.push_back(std::move(message));
+  }
+  std::erase_if(found, [&](const QueuedMessage& end) {
+    return std::any_of(loaded.begin(), loaded.end(), [&](const QueuedMessage& each) { return each.id == end.id; });
+  });
+  return found;
 }
 
 ProviderResult<void> Store::abandon_instance(const Abandon& abandon) {

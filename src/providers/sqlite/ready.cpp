@@ -13,13 +13,20 @@ namespace perdure::sqlite {
 
 namespace {
 
-bool fits(const CapabilityFilter& filter, const InstanceRow::Identity& identity) {
-  if (identity.created_at && ends_instance(identity.status)) return true;  // its messages need no code
+bool fits_code(const CapabilityFilter& filter, const InstanceRow::Identity& identity) {
   if (identity.name && !lists(filter.orchestrations, *identity.name)) return false;
   if (filter.engine_versions.empty()) return true;
   const std::optional<SemanticVersion> version = stored_version(identity.pin);
   return !version || std::any_of(filter.engine_versions.begin(), filter.engine_versions.end(),
                                  [&version](const VersionRange& range) { return range.contains(*version); });
+}
+
+bool fits(Connection& connection, const CapabilityFilter& filter, const InstanceRow& row, Timestamp now) {
+  if (row.is_instance() && ends_instance(row.identity.status)) return true;  // its messages need no code
+  if (fits_code(filter, row.identity)) return true;
+  // Any node can refuse the start of a child whose id is taken.
+  return row.is_instance() && row.identity.status == ExecutionStatus::kRunning && row.progress.starts > 0 &&
+         connection.query(sql::kHasChildStart, row.key, now).step();
 }
 
 // Applies the rule for suspects to candidates that come in order. True: take it.
@@ -86,7 +93,7 @@ std::vector<InstanceRow> ready_instances(Connection& connection, const Orchestra
   while ((ready || held) && rows.size() < fetch.limit && !suspects.closed()) {
     const bool take_held = held && (!ready || comes_first(*held, *ready));
     InstanceRow& next = take_held ? *held : *ready;
-    if (fits(fetch.filter, next.identity) && suspects.admits(next.progress.attempts)) {
+    if (fits(connection, fetch.filter, next, now) && suspects.admits(next.progress.attempts)) {
       rows.push_back(std::move(next));
     }
     if (take_held) {

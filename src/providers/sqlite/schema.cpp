@@ -82,6 +82,7 @@ CREATE TABLE messages(
   parent_link TEXT,
   body BLOB NOT NULL);
 CREATE INDEX messages_of ON messages(key, visible_at);
+CREATE INDEX messages_ends ON messages(key, visible_at) WHERE kind IN (10, 11);  -- cancels and terminates
 CREATE INDEX messages_parent ON messages(parent) WHERE parent IS NOT NULL;
 
 -- The worker queue.

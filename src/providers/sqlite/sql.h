@@ -64,9 +64,14 @@ inline constexpr const char* kVisibleStarts =
 inline constexpr const char* kVisibleOthers =
     "SELECT " PERDURE_MESSAGE_COLUMNS
     " FROM messages WHERE key = ?1 AND visible_at <= ?2 AND kind NOT IN (1, 2) ORDER BY visible_at, id";
+inline constexpr const char* kVisibleEnds =
+    "SELECT " PERDURE_MESSAGE_COLUMNS
+    " FROM messages WHERE key = ?1 AND visible_at <= ?2 AND kind IN (10, 11) ORDER BY visible_at, id";
 inline constexpr const char* kLinkedMessages =
     "SELECT " PERDURE_MESSAGE_COLUMNS " FROM messages WHERE key = ?1 AND parent IS NOT NULL ORDER BY id";
 #undef PERDURE_MESSAGE_COLUMNS
+inline constexpr const char* kHasChildStart =
+    "SELECT 1 FROM messages WHERE key = ?1 AND visible_at <= ?2 AND kind = 1 AND parent IS NOT NULL LIMIT 1";
 inline constexpr const char* kRowsWithMessagesOf = "SELECT DISTINCT key FROM messages WHERE parent = ?1 ORDER BY key";
 inline constexpr const char* kConsumeMessage = "DELETE FROM messages WHERE id = ?1 AND key = ?2";
 inline constexpr const char* kIsStart = "SELECT 1 FROM messages WHERE id = ?1 AND key = ?2 AND kind IN (1, 2)";
@@ -214,6 +219,8 @@ inline constexpr std::array kHotStatements = {kFindInstance,
                                               kFirstButQueueMessages,
                                               kVisibleStarts,
                                               kVisibleOthers,
+                                              kVisibleEnds,
+                                              kHasChildStart,
                                               kConsumeMessage,
                                               kIsStart,
                                               kDropQueueMessages,

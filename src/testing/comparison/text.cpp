@@ -273,6 +273,7 @@ std::string text_of(const OrchestrationItem& item) {
       .add("execution", item.execution_id)
       .add("last event", item.last_event_id)
       .add("messages", item.messages)
+      .add("end requests", item.end_requests)
       .add("history", item.history)
       .add("continuation missing", item.continuation_missing)
       .text();

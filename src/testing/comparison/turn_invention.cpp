@@ -162,6 +162,7 @@ class TurnInvention {
   Both<TurnCommit> for_both_sides() {
     Both<TurnCommit> commits{commit_, commit_};
     const bool all = dice_.chance(85);
+    const bool ends = !item_.end_requests.empty() && dice_.chance(50);
     std::vector<std::size_t> taken;
     for (std::size_t i = 0; i < item_.messages.size(); ++i) {
       if (all || dice_.chance(50)) taken.push_back(i);
@@ -169,6 +170,9 @@ class TurnInvention {
     for (const Side side : {0U, 1U}) {
       commits[side].token = items_[side].token;
       for (const std::size_t i : taken) commits[side].consumed.push_back(items_[side].messages[i].id);
+      for (std::size_t i = 0; i < (ends ? item_.end_requests.size() : 0); ++i) {
+        commits[side].consumed.push_back(items_[side].end_requests[i].id);
+      }
       for (const Both<LockToken>& token : completed_) commits[side].completed_work.push_back(token[side]);
     }
     if (dice_.chance(3)) {

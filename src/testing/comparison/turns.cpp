@@ -68,6 +68,7 @@ void note_commit(InFlight& known, const Both<TurnCommit>& commits, const Both<Co
     item.execution_id = commits[0].execution_id;
     item.last_event_id += commits[0].events.size();
     item.messages.clear();
+    item.end_requests.clear();
   }
 }
 

@@ -156,24 +156,45 @@ void Audit::check_messages(Instance& instance, const OrchestrationFetch& fetch, 
   instance.fetched.clear();
   std::set<const Queued*> found;
   const Queued* last = nullptr;
-  for (const QueuedMessage& message : item.messages) {
-    const auto same = std::find_if(instance.queue.begin(), instance.queue.end(), [&](const Queued& queued) {
-      return !found.contains(&queued) && queued.visible_at <= now && is_same(queued.record, message.record);
-    });
-    if (same == instance.queue.end()) {
-      problem(described(message.record) + " was delivered that nobody had sent, or that was consumed before");
-      continue;
+  for (const auto* messages : {&item.messages, &item.end_requests}) {
+    for (const QueuedMessage& message : *messages) {
+      const auto same = std::find_if(instance.queue.begin(), instance.queue.end(), [&](const Queued& queued) {
+        return !found.contains(&queued) && queued.visible_at <= now && is_same(queued.record, message.record);
+      });
+      if (same == instance.queue.end()) {
+        problem(described(message.record) + " was delivered that nobody had sent, or that was consumed before");
+        continue;
+      }
+      found.insert(&*same);
+      check_order(*same, last);
+      instance.fetched.emplace(message.id, same);
     }
-    found.insert(&*same);
-    check_order(*same, last);
-    instance.fetched.emplace(message.id, same);
   }
-  if (item.messages.size() >= fetch.max_messages) return;
+  if (item.messages.size() >= fetch.max_messages) {
+    check_end_requests(instance, found, now);
+    return;
+  }
   std::erase_if(instance.queue, [&](const Queued& queued) {
     if (queued.visible_at > now || found.contains(&queued)) return false;
     if (!queued.may_be_dropped && !queued.may_be_discarded) problem(described(queued.record) + " was not delivered");
     return queued.may_be_dropped;
   });
+}
+
+// A batch that is full still shows whether the instance is to end.
+void Audit::check_end_requests(const Instance& instance, const std::set<const Queued*>& found, Timestamp now) {
+  for (const MessageKind kind : {MessageKind::kCancelInstance, MessageKind::kTerminateInstance}) {
+    const auto is_first = [&](const Queued& queued) {
+      return queued.record.kind == kind && queued.visible_at <= now && !queued.may_be_dropped &&
+             !queued.may_be_discarded;
+    };
+    const auto delivered = [&](const Queued& queued) { return found.contains(&queued) && queued.record.kind == kind; };
+    const auto missing = std::find_if(instance.queue.begin(), instance.queue.end(), is_first);
+    if (missing == instance.queue.end()) continue;
+    if (std::none_of(instance.queue.begin(), instance.queue.end(), delivered)) {
+      problem(described(missing->record) + " was not delivered with a full batch");
+    }
+  }
 }
 
 // What begins an execution first, then by the time at which it became visible, then by position.

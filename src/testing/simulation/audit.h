@@ -164,6 +164,7 @@ class Audit {
   void check_messages(Instance& instance, const OrchestrationFetch& fetch, const OrchestrationItem& item,
                       Timestamp now);
   void check_order(const Queued& message, const Queued*& last);
+  void check_end_requests(const Instance& instance, const std::set<const Queued*>& found, Timestamp now);
   // Neither an instance nor a queued start.
   [[nodiscard]] static bool is_orphan(const Instance& instance);
   // The messages that a fetch at this time may discard before it selects instances.

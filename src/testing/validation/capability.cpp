@@ -330,6 +330,43 @@ void an_ended_instance_passes_every_filter(ProviderFactory& factory) {
   expect_equal(scene.fetch(options).instance, "order", "the instance");
 }
 
+// Any node can refuse the start of a child whose id is taken, so that no parent waits for the code of the instance.
+void a_running_instance_with_a_child_start_passes_every_filter(ProviderFactory& factory) {
+  Scene scene(factory);
+  create_pinned(scene, "order", v("1.0.0"));
+  OrchestrationFetch options = pinned_within("2.0.0", "2.9.9");
+  options.filter.orchestrations = {"Elsewhere"};
+  scene.enqueue(event_message("order", "x"));
+  scene.enqueue(start_message("order"));  // without a parent: nobody waits for a refusal
+  scene.enqueue(child_start_message("new", "parent"));
+  MessageRecord later = child_start_message("order", "later parent");
+  later.visible_at = scene.now() + Milliseconds{1'000};
+  scene.enqueue(later);
+  scene.fetch_nothing(options);
+  scene.enqueue(child_start_message("order", "parent"));
+  const OrchestrationItem item = scene.fetch(options);
+  expect_messages(item, {start_message("order"), child_start_message("order", "parent"), event_message("order", "x")});
+  TurnCommit commit = scene.commit_of(item);
+  commit.consumed.pop_back();
+  scene.ack(commit);
+  scene.fetch_nothing(options);
+  scene.advance(Milliseconds{1'000});
+  expect_equal(scene.fetch(options).messages.size(), std::size_t{2}, "the messages");
+}
+
+// Between two executions a start may wait behind a continuation, which needs the code.
+void a_continuation_with_a_child_start_is_filtered(ProviderFactory& factory) {
+  Scene scene(factory);
+  create_pinned(scene, "order", v("1.0.0"));
+  TurnCommit last = scene.commit_of(scene.wake("order"));
+  last.status = StatusChange{.status = ExecutionStatus::kContinuedAsNew, .output = {}};
+  last.messages = {continue_message("order")};
+  scene.ack(last);
+  scene.enqueue(child_start_message("order", "parent"));
+  scene.fetch_nothing(pinned_within("2.0.0", "2.0.0"));
+  scene.fetch(pinned_within("1.0.0", "1.0.0"));
+}
+
 }  // namespace
 
 ValidationTests capability_tests() {
@@ -363,6 +400,9 @@ ValidationTests capability_tests() {
       {"capability", "activities_are_filtered_by_name", &activities_are_filtered_by_name},
       {"capability", "the_start_that_comes_first_names_the_instance", &the_start_that_comes_first_names_the_instance},
       {"capability", "an_ended_instance_passes_every_filter", &an_ended_instance_passes_every_filter},
+      {"capability", "a_running_instance_with_a_child_start_passes_every_filter",
+       &a_running_instance_with_a_child_start_passes_every_filter},
+      {"capability", "a_continuation_with_a_child_start_is_filtered", &a_continuation_with_a_child_start_is_filtered},
   };
 }
 

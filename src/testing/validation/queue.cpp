@@ -247,6 +247,51 @@ void a_fetch_takes_no_more_bytes_than_it_asked(ProviderFactory& factory) {
   expect_messages(scene.fetch(options), {large, small});
 }
 
+void expect_end_requests(const OrchestrationItem& item, const std::vector<MessageRecord>& expected) {
+  OrchestrationItem ends;
+  ends.messages = item.end_requests;
+  expect_messages(ends, expected);
+}
+
+// A node that cannot run the code honours them without the messages in front of them.
+void end_requests_behind_the_limits_come_with_the_batch(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_start("order");
+  for (int i = 0; i < 3; ++i) scene.enqueue(event_message("order", std::to_string(i)));
+  MessageRecord invisible = terminate_message("order");
+  invisible.visible_at = scene.now() + Milliseconds{1'000};
+  scene.enqueue(invisible);
+  scene.enqueue(parent_cancel_message("order", "parent"));
+  scene.enqueue(cancel_message("order"));
+  OrchestrationFetch two;
+  two.max_messages = 2;
+  OrchestrationItem item = scene.fetch(two);
+  expect_messages(item, {start_message("order"), event_message("order", "0")});
+  expect_end_requests(item, {parent_cancel_message("order", "parent")});
+  scene.ack(scene.first_commit_of(item));
+  OrchestrationFetch few;
+  few.max_bytes = 1;
+  item = scene.fetch(few);
+  expect_messages(item, {event_message("order", "1")});
+  expect_end_requests(item, {parent_cancel_message("order", "parent")});
+  TurnCommit commit = scene.commit_of(item);
+  commit.consumed.push_back(item.end_requests.front().id);
+  scene.ack(commit);
+  scene.advance(Milliseconds{1'000});
+  scene.enqueue(terminate_message("order"));
+  two.max_messages = 1;
+  item = scene.fetch(two);
+  expect_messages(item, {event_message("order", "2")});
+  expect_end_requests(item, {cancel_message("order"), terminate_message("order")});
+  abandon(scene, item.token);
+  two.max_messages = 2;
+  item = scene.fetch(two);
+  expect_messages(item, {event_message("order", "2"), cancel_message("order")});
+  expect_end_requests(item, {terminate_message("order")});
+  abandon(scene, item.token);
+  expect(scene.fetch().end_requests.empty(), "the batch has both");
+}
+
 void limits_hold_for_each_instance(ProviderFactory& factory) {
   Scene scene(factory);
   for (const char* id : {"a", "b"}) scene.create(id);
@@ -281,6 +326,8 @@ ValidationTests queue_tests() {
       {"queue", "the_instance_that_is_ready_longest_comes_first", &the_instance_that_is_ready_longest_comes_first},
       {"queue", "a_fetch_takes_no_more_messages_than_it_asked", &a_fetch_takes_no_more_messages_than_it_asked},
       {"queue", "a_fetch_takes_no_more_bytes_than_it_asked", &a_fetch_takes_no_more_bytes_than_it_asked},
+      {"queue", "end_requests_behind_the_limits_come_with_the_batch",
+       &end_requests_behind_the_limits_come_with_the_batch},
       {"queue", "limits_hold_for_each_instance", &limits_hold_for_each_instance},
   };
 }

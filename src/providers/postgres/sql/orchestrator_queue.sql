@@ -29,6 +29,15 @@ BEGIN
   END LOOP;
 END $$;
 
+-- Whether the start of a child is visible to a running instance (status 0). Its id is taken, and any node can refuse the
+-- start. (The planner does not inline this function, so that it never reads all queued starts to find one.)
+CREATE FUNCTION has_child_start(row_key bigint, moment bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT 1 FROM messages m
+    WHERE m.key = row_key AND m.visible_at <= moment AND m.kind IN (1, 2) AND m.kind = 1 AND m.parent IS NOT NULL);
+END $$;
+
 -- Whether a node with this filter would find an instance now. The messages of an instance that has ended (status 1 to 4)
 -- need no code, so no filter applies to it.
 CREATE FUNCTION instance_is_waiting(
@@ -43,7 +52,8 @@ BEGIN
       AND (i.status BETWEEN 1 AND 4
            OR ((cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
                AND (cardinality(oldest) = 0 OR i.pin IS NULL OR EXISTS (
-                 SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high)))))
+                 SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high)))
+           OR (i.status = 0 AND i.created_at IS NOT NULL AND has_child_start(i.key, moment))))
     OR (fetching_owner <> '' AND EXISTS (
       SELECT 1 FROM instances i
       WHERE i.holder = fetching_owner AND i.held_ready_at <= moment AND i.locked_until > moment
@@ -51,7 +61,8 @@ BEGIN
         AND (i.status BETWEEN 1 AND 4
              OR ((cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
                  AND (cardinality(oldest) = 0 OR i.pin IS NULL OR EXISTS (
-                   SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))))));
+                   SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high)))
+             OR (i.status = 0 AND i.created_at IS NOT NULL AND has_child_start(i.key, moment)))));
 END $$;
 
 -- Locks up to `most` instances that are ready at the moment, in the order of their readiness, and returns their keys in
@@ -76,7 +87,8 @@ BEGIN
           AND (i.status BETWEEN 1 AND 4
                OR ((cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
                    AND (cardinality(oldest) = 0 OR i.pin IS NULL OR EXISTS (
-                     SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))))
+                     SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high)))
+               OR (i.status = 0 AND i.created_at IS NOT NULL AND has_child_start(i.key, moment)))
         ORDER BY i.ready_at, i.key LIMIT most FOR UPDATE SKIP LOCKED) ready
       UNION ALL
       SELECT * FROM (
@@ -86,7 +98,8 @@ BEGIN
           AND (i.status BETWEEN 1 AND 4
                OR ((cardinality(names) = 0 OR i.name IS NULL OR i.name = ANY(names))
                    AND (cardinality(oldest) = 0 OR i.pin IS NULL OR EXISTS (
-                     SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high))))
+                     SELECT 1 FROM unnest(oldest, newest) v(low, high) WHERE i.pin BETWEEN v.low AND v.high)))
+               OR (i.status = 0 AND i.created_at IS NOT NULL AND has_child_start(i.key, moment)))
         ORDER BY i.held_ready_at, i.key LIMIT most FOR UPDATE SKIP LOCKED) held
       ORDER BY due, key LIMIT most) c;
     EXIT WHEN taken IS NULL OR attempts_below = suspect_from OR NOT suspect_from <= ANY(tried);
@@ -108,7 +121,8 @@ END $$;
 -- last row holds the time in `attempts`. Messages are read in a statement after the one that locks: an older snapshot could show
 -- messages that another node has consumed. The time for their visibility is read after the lock as well: an earlier
 -- time would miss messages that other nodes have queued by then. An aggregate takes its rows in the order of its
--- subquery.
+-- subquery. The last `end_requests` messages of an instance are the first visible cancel and the first visible terminate,
+-- if the limits keep them out of the others.
 CREATE FUNCTION fetch_instances(
     most bigint, lock_timeout bigint, secret bigint, fetching_owner text, names text[], oldest text[], newest text[],
     suspect_from bigint, admit_suspects boolean, with_history boolean, max_messages bigint, max_bytes bigint,
@@ -119,12 +133,15 @@ CREATE FUNCTION fetch_instances(
     message_ids bigint[], kinds smallint[], executions bigint[], message_names text[], visible bigint[], bodies bytea[],
     first_events bigint[], event_counts bigint[], event_data bytea[],
     value_names bytea[], value_data bytea[], value_times bigint[],
-    parent_link text, message_parents text[], message_links text[], continuation_missing boolean)
+    parent_link text, message_parents text[], message_links text[], continuation_missing boolean,
+    end_requests bigint)
   LANGUAGE plpgsql ROWS 10 AS $$
 #variable_conflict use_column
 DECLARE
   -- A row has at most 1 GB, and one instance with a longer history would let every fetch fail.
   most_history_bytes CONSTANT bigint := 67108864;
+  -- One more than a batch takes, so that it is known whether the batch is complete.
+  candidates CONSTANT bigint := least(max_messages, 9223372036854775806) + 1;
   moment bigint := now_ms();
   taken bigint[];
 BEGIN
@@ -151,28 +168,48 @@ BEGIN
   PERFORM may_be_forgotten();
   RETURN QUERY
     SELECT i.key, i.id, i.attempts, i.locked_until, i.created_at IS NOT NULL, i.name, i.version, i.parent, i.status, i.pin,
-           i.incarnation, i.execution, i.last_event, q.ids, q.kinds, q.executions, q.names, q.visible, q.bodies,
-           h.first_events, h.counts, h.data, v.names, v.data, v.times, i.parent_link, q.parents, q.links,
+           i.incarnation, i.execution, i.last_event, q.ids || z.ids, q.kinds || z.kinds, q.executions || z.executions,
+           q.names || z.names, q.visible || z.visible, q.bodies || z.bodies, h.first_events, h.counts, h.data, v.names,
+           v.data, v.times, i.parent_link, q.parents || z.parents, q.links || z.links,
            i.created_at IS NOT NULL AND i.status = 5 AND NOT EXISTS (
-             SELECT 1 FROM messages c WHERE c.key = i.key AND c.kind IN (1, 2) AND c.kind = 2)
+             SELECT 1 FROM messages c WHERE c.key = i.key AND c.kind IN (1, 2) AND c.kind = 2),
+           coalesce(cardinality(z.ids), 0)::bigint
     FROM unnest(taken) WITH ORDINALITY t(key, place)
     JOIN instances i ON i.key = t.key
     CROSS JOIN LATERAL (
+      SELECT array_agg(m.id) FILTER (WHERE m.fits) AS ids, array_agg(m.kind) FILTER (WHERE m.fits) AS kinds,
+             array_agg(m.execution) FILTER (WHERE m.fits) AS executions, array_agg(m.name) FILTER (WHERE m.fits) AS names,
+             array_agg(m.visible_at) FILTER (WHERE m.fits) AS visible, array_agg(m.body) FILTER (WHERE m.fits) AS bodies,
+             array_agg(m.parent) FILTER (WHERE m.fits) AS parents, array_agg(m.parent_link) FILTER (WHERE m.fits) AS links,
+             bool_and(m.fits) AS complete
+      FROM (
+        SELECT d.*, d.place = 1 OR (d.place <= max_messages AND d.bytes <= max_bytes) AS fits
+        FROM (
+          SELECT b.*, row_number() OVER delivery AS place, sum(octet_length(b.body)) OVER delivery AS bytes
+          FROM (
+            (SELECT m.*, 0 AS rank FROM messages m
+             WHERE m.key = i.key AND m.visible_at <= moment AND m.kind IN (1, 2)
+             ORDER BY m.visible_at, m.id LIMIT candidates)
+            UNION ALL
+            (SELECT m.*, 1 FROM messages m
+             WHERE m.key = i.key AND m.visible_at <= moment AND m.kind NOT IN (1, 2)
+             ORDER BY m.visible_at, m.id LIMIT candidates)) b
+          WINDOW delivery AS (ORDER BY b.rank, b.visible_at, b.id)) d) m) q
+    LEFT JOIN LATERAL (
       SELECT array_agg(m.id) AS ids, array_agg(m.kind) AS kinds, array_agg(m.execution) AS executions,
              array_agg(m.name) AS names, array_agg(m.visible_at) AS visible, array_agg(m.body) AS bodies,
              array_agg(m.parent) AS parents, array_agg(m.parent_link) AS links
       FROM (
-        SELECT b.*, row_number() OVER delivery AS place, sum(octet_length(b.body)) OVER delivery AS bytes
-        FROM (
-          (SELECT m.*, 0 AS rank FROM messages m
-           WHERE m.key = i.key AND m.visible_at <= moment AND m.kind IN (1, 2)
-           ORDER BY m.visible_at, m.id LIMIT max_messages)
+        SELECT e.* FROM (
+          (SELECT m.* FROM messages m
+           WHERE m.key = i.key AND m.visible_at <= moment AND m.kind IN (10, 11) AND m.kind = 10
+           ORDER BY m.visible_at, m.id LIMIT 1)
           UNION ALL
-          (SELECT m.*, 1 FROM messages m
-           WHERE m.key = i.key AND m.visible_at <= moment AND m.kind NOT IN (1, 2)
-           ORDER BY m.visible_at, m.id LIMIT max_messages)) b
-        WINDOW delivery AS (ORDER BY b.rank, b.visible_at, b.id)) m
-      WHERE m.place = 1 OR (m.place <= max_messages AND m.bytes <= max_bytes)) q
+          (SELECT m.* FROM messages m
+           WHERE m.key = i.key AND m.visible_at <= moment AND m.kind IN (10, 11) AND m.kind = 11
+           ORDER BY m.visible_at, m.id LIMIT 1)) e
+        WHERE NOT q.complete AND NOT e.id = ANY(q.ids)
+        ORDER BY e.visible_at, e.id) m) z ON true
     LEFT JOIN LATERAL (
       SELECT array_agg(e.first_event) AS first_events, array_agg(e.events) AS counts,
              array_agg(e.data) FILTER (WHERE e.bytes <= most_history_bytes) AS data

@@ -103,6 +103,7 @@ CREATE TABLE messages(
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 CREATE INDEX messages_of ON messages(key, visible_at, id);
 CREATE INDEX messages_starts ON messages(key, visible_at, id) WHERE kind IN (1, 2);  -- those that begin an execution
+CREATE INDEX messages_ends ON messages(key, visible_at, id) WHERE kind IN (10, 11);  -- cancels and terminates
 CREATE INDEX messages_parent ON messages(parent) WHERE parent IS NOT NULL;
 
 -- The worker queue.
