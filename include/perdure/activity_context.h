@@ -38,7 +38,8 @@ using ActivityOutcome = Result<Payload, ApplicationError>;
 
 namespace detail {
 
-// State of one activity attempt, co-owned by the worker, the user's code and any pending completion callback.
+// State of one activity attempt, co-owned by the worker, the user's code and any pending completion callback. In a
+// child of fork() the threads behind it are missing: an end has no effect there, and the destructor touches nothing.
 class ActivityCall {
  public:
   struct About {
@@ -75,7 +76,8 @@ class ActivityCall {
   // effect if there was an outcome.
   void abandon() noexcept;
   [[nodiscard]] bool ended() const noexcept;
-  // Without effect once the call has ended. Throws std::length_error if the details break the limit of payloads.
+  // Without effect once the call has ended. Throws std::length_error if the details break the limit of payloads, and
+  // std::logic_error in a child of fork().
   void heartbeat(Payload details);
   void request_stop() noexcept { stop_.request_stop(); }
   [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
@@ -159,7 +161,7 @@ class ActivityCompletion {
   explicit ActivityCompletion(std::shared_ptr<detail::ActivityCall> call)
       : ticket_(std::make_shared<Ticket>(std::move(call))) {}
 
-  // False: the activity has ended already.
+  // False: the activity has ended already, or this is a child of fork().
   template <class U = T>
     requires(!std::is_void_v<T>)
   bool complete(const U& value) const {

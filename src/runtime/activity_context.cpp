@@ -10,12 +10,14 @@
 #include <perdure/client.h>
 #include "model/idempotency_key.h"
 #include "model/planted_fault.h"
+#include "providers/home_process.h"
 
 namespace perdure {
 
 namespace detail {
 
 struct ActivityCall::State {
+  HomeProcess home;  // a thread of the parent may hold a mutex that its child has a copy of
   std::mutex mutex;
   Reports reports;  // empty once the call has ended
 };
@@ -28,9 +30,12 @@ ActivityCall::ActivityCall(About the_call, std::shared_ptr<Provider> the_store, 
   state_->reports = std::move(reports);
 }
 
-ActivityCall::~ActivityCall() = default;
+ActivityCall::~ActivityCall() {
+  if (!state_->home.is_this()) static_cast<void>(state_.release());  // the reports refer to threads of the parent
+}
 
 bool ActivityCall::end(ActivityOutcome outcome) noexcept {
+  if (!state_->home.is_this()) return false;
   Reports reports;
   {
     const std::lock_guard lock(state_->mutex);
@@ -42,6 +47,7 @@ bool ActivityCall::end(ActivityOutcome outcome) noexcept {
 }
 
 void ActivityCall::abandon() noexcept {
+  if (!state_->home.is_this()) return;
   Reports reports;
   {
     const std::lock_guard lock(state_->mutex);
@@ -51,6 +57,11 @@ void ActivityCall::abandon() noexcept {
 }
 
 void ActivityCall::heartbeat(Payload details) {
+  if (!state_->home.is_this()) {
+    throw std::logic_error(
+        state_->home.complaint("the activity '" + about.activity_name + "' was started",
+                               "send its heartbeats from the process of the node, or exec a program in the child"));
+  }
   if (details && details->size() > about.max_payload_bytes) {
     throw std::length_error("the heartbeat details of activity '" + about.activity_name + "' have " +
                             std::to_string(details->size()) + " bytes; the limit is " +
@@ -65,6 +76,7 @@ void ActivityCall::heartbeat(Payload details) {
 }
 
 bool ActivityCall::ended() const noexcept {
+  if (!state_->home.is_this()) return true;
   const std::lock_guard lock(state_->mutex);
   return !state_->reports.ended;
 }

@@ -2,8 +2,10 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -256,6 +258,46 @@ TEST_P(Forked, RuntimeThrowsInAChild) {
               return complaints.none();
             }),
             0);
+}
+
+// The handles of asynchronous activities are in a container that a child destroys when it calls exit().
+TEST_P(Forked, HandlesOfActivitiesDoNothingInAChild) {
+  struct Handle {
+    ActivityContext ctx;
+    ActivityCompletion<int> done;
+  };
+  std::vector<Handle> handles;
+  std::mutex mutex;
+  registry.add_async_activity("Open", [&](ActivityContext ctx, ActivityCompletion<int> done) {
+    const std::scoped_lock lock(mutex);
+    handles.push_back({std::move(ctx), std::move(done)});
+  });
+  registry.add_orchestration("Awaits", [](OrchestrationContext ctx) -> Orchestration<int> {
+    co_return co_await ctx.schedule_activity<int>("Open");
+  });
+  const Client client(store);
+  client.start_orchestration("completed", "Awaits");
+  client.start_orchestration("dropped", "Awaits");
+  auto runtime = std::make_unique<Runtime>(store, registry);
+  ASSERT_TRUE(eventually([&] {
+    const std::scoped_lock lock(mutex);
+    return handles.size() == 2;
+  }));
+  EXPECT_EQ(status_in_child([&] {
+              Complaints complaints;
+              const Handle& first = handles.front();
+              complaints.expect_throw<std::logic_error>("heartbeat", [&] { first.ctx.heartbeat(); });
+              complaints.expect_throw<std::logic_error>("heartbeat with details", [&] { first.ctx.heartbeat(1); });
+              const bool any_counts = first.done.complete(1) || first.done.fail("in a child");
+              runtime.reset();
+              handles.clear();
+              return complaints.none() && !any_counts;
+            }),
+            0);
+  for (const Handle& handle : handles) EXPECT_TRUE(handle.done.complete(2));
+  EXPECT_EQ(client.wait_for_orchestration("completed", kPatience).result<int>(), 2);
+  EXPECT_EQ(client.wait_for_orchestration("dropped", kPatience).result<int>(), 2);
+  runtime.reset();
 }
 
 // Threads of the parent wait in the store, for work and for an instance, when the child is made.
