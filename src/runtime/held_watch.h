@@ -8,12 +8,17 @@
 // | watching | the store responds: lost, deadline or error        | idle     |
 // | ending   | the store responds                                 | idle     |
 //
-// Short activities are not watched: most end before a cancellation could reach them, and each watch costs a call.
+// Short activities are not watched: most end before a cancellation could reach them, and each watch costs a call. For
+// the same reason kWatchAfter lies between the beginnings of two watches, however many activities begin and end.
+//
+// A watch also reports the end of an activity on this node. On a busy node that is almost every report, so the second
+// loss in a row is confirmed by a renewal, whatever ended here.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <stop_token>
+#include <utility>
 
 #include <perdure/types.h>
 #include "providers/times.h"
@@ -44,19 +49,25 @@ class HeldWatch {
   // Everything is watched, or nothing runs.
   void rest() noexcept { due_ = Timestamp::max(); }
 
-  void begin() {
+  void begin(Timestamp now) {
     state_ = State::kWatching;
     rest();
+    not_before_ = shifted(now, kWatchAfter);
     wait_ = std::stop_source();
   }
   void end() noexcept { state_ = State::kEnding; }
 
-  // The store has reported a loss, or the wait has ended. The pause collects what else is lost at the same time.
-  void responded(bool lost, Timestamp now) noexcept {
+  // The store has reported a loss, or the wait has ended. Returns whether a renewal must confirm the loss;
+  // `ended_here`: a watched activity ended on this node, which may be the loss. The pause collects other losses of the
+  // same time.
+  [[nodiscard]] bool responded(bool lost, bool ended_here, Timestamp now) noexcept {
     state_ = State::kIdle;
     errors_.succeeded();
     due_ = now;
-    if (lost) not_before_ = shifted(now, kWatchAfter);
+    const bool again = std::exchange(lost_, lost);
+    if (!lost || (ended_here && !again)) return false;
+    not_before_ = shifted(now, kWatchAfter);
+    return true;
   }
   // Returns the pause before the next watch.
   Milliseconds failed(Timestamp now) noexcept {
@@ -74,6 +85,7 @@ class HeldWatch {
   State state_ = State::kIdle;
   Timestamp due_ = Timestamp::max();         // an activity must be watched from then on
   Timestamp not_before_ = Timestamp::min();  // a pause: an activity that begins does not make it shorter
+  bool lost_ = false;                        // the latest response reported a loss
   ErrorBackoff errors_;
   std::stop_source wait_;
 };

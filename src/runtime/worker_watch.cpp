@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/planted_fault.h"
+#include "providers/times.h"
 #include "runtime/worker_dispatcher.h"
 
 namespace perdure::runtime {
@@ -17,15 +18,19 @@ std::optional<worker::Request> WorkerDispatcher::watch(Timestamp now) {
     return request(worker::EndWait{watch_.wait()});
   }
   if (!watch_.is_due(now) || !must_watch_more(now)) return std::nullopt;
+  watch_.begin(now);
   std::vector<LockToken> held;
   std::vector<RunId> watched;
   for (auto& [id, run] : runs_) {
     if (!run.wanted || run.lease.lost()) continue;
+    if (now < shifted(run.started_at, HeldWatch::kWatchAfter)) {
+      watch_.runs_since(run.started_at);  // joins later, if it still runs
+      continue;
+    }
     run.watched = true;
     held.push_back(run.lease.token());
     watched.push_back(id);
   }
-  watch_.begin();
   return request(worker::Watch{std::move(held), now + long_poll_, watch_.wait().get_token()}, std::move(watched));
 }
 
@@ -55,10 +60,8 @@ void WorkerDispatcher::watched(const Outstanding& request, const ProviderResult<
     const Milliseconds pause = watch_.failed(now);
     return report_backoff("running activities cannot be watched; trying again later", lost.error(), pause);
   }
-  // The token of an activity that ended here is gone as well. The next watch shows whether another is.
-  const bool lost_elsewhere = *lost && !ended_here;
-  watch_.responded(lost_elsewhere, now);
-  if (!lost_elsewhere) return;
+  // The token of an activity that ended here is gone as well.
+  if (!watch_.responded(*lost, ended_here, now)) return;
   for (Run* const run : held) run->lease.renew_by(now);
   check_at_ = std::min(check_at_, now);
 }

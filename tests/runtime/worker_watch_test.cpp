@@ -90,6 +90,38 @@ TEST_F(WatchActivities, ANewerOneJoinsTheWatch) {
   EXPECT_THAT(take<Watch>().second.held, ElementsAre(LockToken{"token 1"}, LockToken{"token 2"}));
 }
 
+TEST_F(WatchActivities, AWatchNamesNoShortActivity) {
+  options.worker_concurrency = 2;
+  fetch({item(1)});
+  start();
+  now += kSoon - 1ms;
+  fetch({item(2)});
+  start();
+  now += 1ms;
+  EXPECT_THAT(take<Watch>().second.held, ElementsAre(LockToken{"token 1"}));
+}
+
+TEST_F(WatchActivities, ActivitiesJoinTheWatchTogether) {
+  options.worker_concurrency = 3;
+  fetch({item(1)});
+  start();
+  now += 1ms;
+  fetch({item(2)});
+  start();
+  now += 1ms;
+  fetch({item(3)});
+  start();
+  now += kSoon - 2ms;
+  const auto [first, watch] = take<Watch>();
+  EXPECT_THAT(watch.held, ElementsAre(LockToken{"token 1"}));
+  now += kSoon - 1ms;
+  EXPECT_EQ(count<EndWait>(), 0U) << "each join costs a call";
+  now += 1ms;
+  answer(take<EndWait>().first, Done());
+  answer(first, ProviderResult<bool>(false));
+  EXPECT_THAT(take<Watch>().second.held, SizeIs(3));
+}
+
 TEST_F(WatchActivities, TheEndOfAnActivityHereIsNoLoss) {
   options.worker_concurrency = 2;
   fetch({item(1), item(2)});
@@ -99,15 +131,76 @@ TEST_F(WatchActivities, TheEndOfAnActivityHereIsNoLoss) {
   const auto [id, watch] = take<Watch>();
   finish(run);
   ack();
+  now += kSoon;
   answer(id, ProviderResult<bool>(true));
   EXPECT_EQ(count<Renew>(), 0U);
-  EXPECT_THAT(take<Watch>().second.held, ElementsAre(LockToken{"token 2"}));
+  EXPECT_THAT(take<Watch>().second.held, ElementsAre(LockToken{"token 2"})) << "at once";
+}
+
+// On a busy node an activity ends during almost every watch.
+TEST_F(WatchActivities, ASecondLossInARowIsConfirmedWhateverEndedHere) {
+  options.worker_concurrency = 4;
+  fetch({item(1), item(2), item(3), item(4)});
+  std::vector<RunId> runs;
+  for (int i = 0; i < 4; ++i) runs.push_back(start());
+  now += kSoon;
+  const auto loses = [&](RunId ended_here) {
+    const RequestId id = take<Watch>().first;
+    finish(ended_here);
+    ack();
+    answer(id, ProviderResult<bool>(true));
+  };
+  loses(runs[0]);
+  EXPECT_EQ(count<Renew>() + count<Watch>(), 0U);
+  now += kSoon;
+  loses(runs[1]);
+  auto [id, renewal] = take<Renew>();
+  ASSERT_THAT(renewal.tokens, ElementsAre(LockToken{"token 3"}, LockToken{"token 4"}));
+  answer(id, std::vector<ProviderResult<Timestamp>>{now + 30s, lock_lost()});
+  EXPECT_EQ(take<Stop>().second.run, runs[3]);
+  now += kSoon - 1ms;
+  EXPECT_EQ(count<Watch>(), 0U) << "a pause follows, as after each loss";
+  now += 1ms;
+  loses(runs[2]);
+  EXPECT_EQ(count<Watch>() + count<Renew>(), 0U) << "nothing is left";
+}
+
+TEST_F(WatchActivities, ALossBeforeALongWatchIsNotInARow) {
+  options.worker_concurrency = 3;
+  fetch({item(1), item(2), item(3)});
+  const RunId first = start();
+  const RunId second = start();
+  start();
+  now += kSoon;
+  RequestId watch = take<Watch>().first;
+  finish(first);
+  ack();
+  now += kSoon;
+  answer(watch, ProviderResult<bool>(true));
+  answer(take<Watch>().first, ProviderResult<bool>(false));
+  now += kSoon;
+  watch = take<Watch>().first;
+  finish(second);
+  ack();
+  answer(watch, ProviderResult<bool>(true));
+  EXPECT_EQ(count<Renew>(), 0U);
 }
 
 TEST_F(WatchActivities, AWatchThatTheStoreEndsIsRepeated) {
   watched_run();
+  const RequestId watch = take<Watch>().first;
+  now += kSoon;
+  answer(watch, ProviderResult<bool>(false));
+  EXPECT_EQ(count<Watch>(), 1U) << "the deadline has passed, or the store has woken all waiters";
+}
+
+TEST_F(WatchActivities, AWatchThatEndsAtOnceIsRepeatedAfterAPause) {
+  watched_run();
   answer(take<Watch>().first, ProviderResult<bool>(false));
-  EXPECT_EQ(count<Watch>(), 1U) << "the deadline has passed, or somebody has woken all waiters";
+  now += kSoon - 1ms;
+  EXPECT_EQ(count<Watch>(), 0U);
+  now += 1ms;
+  EXPECT_EQ(count<Watch>(), 1U);
 }
 
 TEST_F(WatchActivities, AFailingStoreIsLeftAloneForAWhile) {

@@ -39,9 +39,10 @@ class TurnsNode {
   explicit TurnsNode(const std::shared_ptr<Provider>& store)
       : client_(store), runtime_(store, workflows(), options_without_renewals()) {}
 
-  // "start", "cancel" or "delete" (by force).
+  // "start", "churn" (an instance that runs one activity after the other), "cancel" or "delete" (by force).
   void carry_out(std::string_view command, const std::string& instance) {
     if (command == "start") client_.start_orchestration(instance, "Flow");
+    if (command == "churn") client_.start_orchestration(instance, "Churn");
     if (command == "cancel") client_.cancel_instance(instance, "by hand");
     if (command == "delete") client_.delete_instance(instance, true);
   }
@@ -50,6 +51,10 @@ class TurnsNode {
   static Registry workflows() {
     Registry registry;
     add_flow(registry, ActivityOptions());
+    registry.add_orchestration("Churn", [](OrchestrationContext ctx) -> Orchestration<void> {
+      for (int i = 0; i < 100; ++i) static_cast<void>(co_await ctx.schedule_activity<std::string>("Brief").as_result());
+      co_await ctx.continue_as_new();
+    });
     return registry;
   }
 
