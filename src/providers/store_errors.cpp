@@ -92,6 +92,10 @@ ProviderError used_by_child(const HomeProcess& opened_by) {
       opened_by.complaint("the store was opened", "fork before the store is opened, or exec a program in the child")};
 }
 
+ProviderError out_of_memory() {
+  return {ProviderErrorKind::kUnavailable, "out of memory"};
+}
+
 ProviderError no_thread_to_open(const std::string& store, const std::system_error& error) {
   return {ProviderErrorKind::kUnavailable, "the store '" + store + "' cannot be opened: cannot create a thread (" +
                                                error.code().message() +

@@ -34,6 +34,8 @@ namespace perdure {
 [[nodiscard]] ProviderError damaged_node(const std::string& id);
 // After fork(): kUnsupported.
 [[nodiscard]] ProviderError used_by_child(const HomeProcess& opened_by);
+// kUnavailable, from a text so short that the error needs no memory.
+[[nodiscard]] ProviderError out_of_memory();
 // kUnavailable.
 [[nodiscard]] ProviderError no_thread_to_open(const std::string& store, const std::system_error& error);
 // kInvalidArgument, about a turn of this instance.

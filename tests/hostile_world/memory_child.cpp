@@ -1,24 +1,35 @@
 // A node in a process whose memory runs out for a moment: one chosen allocation fails, the next succeeds. Writes
-// "completed" once the workflow has, else what went wrong; aborts where C++ leaves nothing else.
+// "completed" once the workflow has, else what went wrong; aborts where C++ leaves nothing else. STORE is a path, or
+// "SCHEMA@URL" of a PostgreSQL server.
 //
 //   node PATH N         the N-th allocation on any thread of the node; 0: none
-//   call NAME PATH N    the N-th in a call to the store, on the thread that makes it
+//   call NAME STORE N   the N-th in a call to the store, on the thread that makes it
 //   code PLACE PATH N   the N-th in the user's code: "activity", "orchestration", "encode" or "decode"
-//   open PATH N         the N-th while the store is opened
-//   limit PATH KIB      opens the store with so much more address space than the process has
+//   fetch STORE         each allocation in a fetch, one fetch after the other; "released" if the next fetch finds it
+//   all open PATH N         the N-th while the store is opened limit PATH KIB      opens the store with so much more
+//   address space than the process has
+#include <atomic>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/resource.h>
 
 #include <perdure/perdure.h>
+#include <perdure/postgres_provider.h>
 #include <perdure/sqlite_provider.h>
 #include <perdure/testing/forwarding_provider.h>
 #include "hostile_world/failing_allocations.h"
+#include "model/message_codec.h"
+#include "providers/postgres/postgres_store.h"
+#include "providers/sqlite/sqlite_store.h"
 
 namespace perdure::test {
 
@@ -49,6 +60,22 @@ struct perdure::Codec<perdure::test::Parcel> {
 namespace perdure::test {
 namespace {
 
+std::atomic<bool> g_store_threw = false;
+
+std::shared_ptr<Provider> open(const std::string& store) {
+  const std::size_t at = store.find('@');
+  if (at == std::string::npos) return SqliteProvider::open(store);
+  PostgresOptions options;
+  options.schema = store.substr(0, at);
+  return PostgresProvider::connect(store.substr(at + 1), options);
+}
+
+// What the store still counts as waits in progress.
+std::size_t waiters(Provider& store) {
+  if (auto* const postgres = dynamic_cast<postgres::PostgresStore*>(&store)) return postgres->waiters();
+  return dynamic_cast<sqlite::SqliteStore&>(store).waiters();
+}
+
 class CountedCalls final : public testing::ForwardingProvider {
  public:
   CountedCalls(std::shared_ptr<Provider> inner, std::string call)
@@ -78,7 +105,12 @@ class CountedCalls final : public testing::ForwardingProvider {
   auto counted(const std::string& name, Call call) -> decltype(call()) {
     if (name != call_) return call();
     const Counted here;
-    return call();
+    try {
+      return call();
+    } catch (const std::bad_alloc&) {
+      g_store_threw = true;
+      throw;
+    }
   }
 
   std::string call_;
@@ -116,28 +148,104 @@ Registry registry(const std::string& place) {
   return registry;
 }
 
-void run_node(const std::shared_ptr<Provider>& store, const std::string& place, long count, bool all_threads) {
-  const Client client(store);
-  client.start_orchestration("i", "Parent", StartInstanceOptions().policy(StartPolicy::kIgnore));
-  RuntimeOptions options;
-  options.cached_executions = 1;  // so that histories are read
-  Runtime runtime(store, registry(place), options);
-  g_left = count - 1;
-  g_all_count = all_threads;
-  // The main thread may wait only: what it allocates counts as well.
+void run_node(const std::shared_ptr<Provider>& store, const std::string& call, const std::string& place, long count,
+              bool all_threads) {
   OrchestrationStatus status;
-  for (int tries = 0; tries < 100; ++tries) {
-    try {
-      status = client.wait_for_orchestration("i", Milliseconds(20'000));
-      break;
-    } catch (const std::bad_alloc&) {
-      continue;
-    } catch (const ClientError& error) {
-      if (error.kind() == ClientErrorKind::kTimeout) break;
+  {
+    const Client client(store);
+    client.start_orchestration("i", "Parent", StartInstanceOptions().policy(StartPolicy::kIgnore));
+    RuntimeOptions options;
+    options.cached_executions = 1;  // so that histories are read
+    const auto counted = call.empty() ? store : std::make_shared<CountedCalls>(store, call);
+    Runtime runtime(counted, registry(place), options);
+    g_left = count - 1;
+    g_all_count = all_threads;
+    // The main thread may wait only: what it allocates counts as well.
+    for (int tries = 0; tries < 100; ++tries) {
+      try {
+        status = client.wait_for_orchestration("i", Milliseconds(20'000));
+        break;
+      } catch (const std::bad_alloc&) {
+        continue;
+      } catch (const ClientError& error) {
+        if (error.kind() == ClientErrorKind::kTimeout) break;
+        if (error.kind() != ClientErrorKind::kStore) throw;
+      }
     }
+    g_left = -1;
   }
-  g_left = -1;
-  std::cout << (status.completed() ? "completed" : "not completed: " + status.error_text()) << std::endl;
+  if (!status.completed()) {
+    std::cout << "not completed: " << status.error_text() << std::endl;
+  } else if (g_store_threw) {
+    std::cout << "completed, but the store threw" << std::endl;
+  } else if (waiters(*store) != 0) {
+    std::cout << "completed, but the store counts " << waiters(*store) << " waiters" << std::endl;
+  } else {
+    std::cout << "completed" << std::endl;
+  }
+}
+
+struct Locked {
+  LockToken token;
+  std::uint32_t attempts = 0;
+};
+
+// Fails one allocation of a fetch after the other, until a fetch has none left to fail. There is one item to lock.
+std::string fetch_in_shortage(const std::function<ProviderResult<std::vector<Locked>>()>& fetch,
+                              const std::function<ProviderResult<void>(const Abandon&)>& abandon) {
+  for (long number = 0;; ++number) {
+    g_left = number;
+    const ProviderResult<std::vector<Locked>> found = [&] {
+      const Counted counted;
+      return fetch();
+    }();
+    const bool failed = g_left.exchange(-1) < 0;
+    const std::string where = "allocation " + std::to_string(number + 1) + ": ";
+    if (!found) {
+      if (found.error().kind() != ProviderErrorKind::kUnavailable) return where + found.error().to_string();
+      continue;
+    }
+    if (found->size() != 1) return where + "the item stayed locked";
+    if (found->front().attempts != 1) return where + "an attempt was counted";
+    if (!abandon(Abandon{.token = found->front().token, .ignore_attempt = true})) return where + "not abandoned";
+    if (!failed) return "released";
+  }
+}
+
+std::string fetch_all(const std::shared_ptr<Provider>& store) {
+  constexpr Milliseconds kLong{600'000};
+  const std::string text(200, 'x');
+  Client(store).start_orchestration("i", "Parent", text);
+  messages::ExecuteActivity activity;
+  activity.schedule_id = 1;
+  activity.name = "Say";
+  activity.input = text;
+  const MessageRecord record = encode_message({"i", kFirstExecutionId, std::nullopt, std::move(activity)});
+  store->enqueue_activities(std::span(&record, 1)).front().value();
+  const std::string instances = fetch_in_shortage(
+      [&]() -> ProviderResult<std::vector<Locked>> {
+        OrchestrationFetch fetch;
+        fetch.lock_timeout = kLong;
+        const auto batch = store->fetch_orchestration_items(fetch);
+        if (!batch) return batch.error();
+        std::vector<Locked> locked;
+        for (const auto& item : batch->items) locked.push_back({item.token, item.attempt_count});
+        return locked;
+      },
+      [&](const Abandon& abandon) { return store->abandon_orchestration_items(std::span(&abandon, 1)).front(); });
+  const std::string activities = fetch_in_shortage(
+      [&]() -> ProviderResult<std::vector<Locked>> {
+        WorkFetch fetch;
+        fetch.lock_timeout = kLong;
+        const auto batch = store->fetch_work_items(fetch);
+        if (!batch) return batch.error();
+        std::vector<Locked> locked;
+        for (const auto& item : batch->items) locked.push_back({item.token, item.attempt_count});
+        return locked;
+      },
+      [&](const Abandon& abandon) { return store->abandon_work_items(std::span(&abandon, 1)).front(); });
+  if (instances == activities) return instances;
+  return "instances: " + instances + "; activities: " + activities;
 }
 
 void open_store(const std::string& path, long count) {
@@ -181,11 +289,13 @@ void open_with(const std::string& path, rlim_t memory) {
 
 int run(const std::vector<std::string>& a) {
   if (a.size() == 3 && a[0] == "node") {
-    run_node(SqliteProvider::open(a[1]), "", std::stol(a[2]), true);
+    run_node(open(a[1]), "", "", std::stol(a[2]), true);
   } else if (a.size() == 4 && a[0] == "call") {
-    run_node(std::make_shared<CountedCalls>(SqliteProvider::open(a[2]), a[1]), "", std::stol(a[3]), false);
+    run_node(open(a[2]), a[1], "", std::stol(a[3]), false);
   } else if (a.size() == 4 && a[0] == "code") {
-    run_node(SqliteProvider::open(a[2]), a[1], std::stol(a[3]), false);
+    run_node(open(a[2]), "", a[1], std::stol(a[3]), false);
+  } else if (a.size() == 2 && a[0] == "fetch") {
+    std::cout << fetch_all(open(a[1])) << std::endl;
   } else if (a.size() == 3 && a[0] == "open") {
     open_store(a[1], std::stol(a[2]));
   } else if (a.size() == 3 && a[0] == "limit") {

@@ -8,9 +8,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "providers/sqlite_scene.h"
 #include "support/child_process.h"
+#include "support/postgres_session.h"
+#include "support/postgres_shared.h"
 #include "support/sanitized.h"
 #include "support/temporary_folder.h"
 
@@ -18,6 +21,20 @@ namespace perdure::test {
 namespace {
 
 using ::testing::AnyOf;
+
+// A store of its own on the server that tests share.
+class NewSchema {
+ public:
+  NewSchema() { session_.execute("DROP SCHEMA IF EXISTS " + name_ + " CASCADE"); }
+  NewSchema(const NewSchema&) = delete;
+  NewSchema& operator=(const NewSchema&) = delete;
+  ~NewSchema() { session_.execute("DROP SCHEMA IF EXISTS " + name_ + " CASCADE"); }
+  [[nodiscard]] std::string store() const { return name_ + "@" + shared_postgres_url(); }
+
+ private:
+  std::string name_ = "perdure_memory_" + std::to_string(::getpid());
+  PostgresSession session_{shared_postgres_url()};
+};
 
 class MemoryShortage : public ::testing::Test {
  protected:
@@ -45,12 +62,32 @@ class MemoryShortage : public ::testing::Test {
   int stores_ = 0;
 };
 
+// The call returns an error. A wait that fails leaves no waiter in the store, which would poll for it for ever.
 TEST_F(MemoryShortage, FailsACallOfTheStoreAndNothingElse) {
   for (const std::string call : {"fetch", "read", "commit", "fetch work", "ack", "wait"}) {
     for (int count = 1; count < 12; count += count < 4 ? 1 : 3) {
       EXPECT_EQ(run({"call", call, new_store(), std::to_string(count)}), "completed") << call << " " << count;
     }
   }
+}
+
+TEST_F(MemoryShortage, FailsACallOfAPostgresStoreAndNothingElse) {
+  for (const std::string call : {"fetch", "read", "commit", "fetch work", "ack", "wait"}) {
+    for (const int count : {1, 2, 5, 12, 25}) {
+      const NewSchema schema;
+      EXPECT_EQ(run({"call", call, schema.store(), std::to_string(count)}), "completed") << call << " " << count;
+    }
+  }
+}
+
+// The failure of the call is no attempt: the next fetch finds the item, and need not wait for the end of its lock.
+TEST_F(MemoryShortage, AFetchThatFailsLocksNothing) {
+  EXPECT_EQ(run({"fetch", new_store()}), "released");
+}
+
+TEST_F(MemoryShortage, AFetchThatFailsOnPostgresLocksNothing) {
+  const NewSchema schema;
+  EXPECT_EQ(run({"fetch", schema.store()}), "released");
 }
 
 // No workflow fails because a machine was short of memory for a moment: its turn or its activity runs again.

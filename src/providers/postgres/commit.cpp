@@ -93,6 +93,10 @@ bool concerns_one_turn(const PostgresError& error) {
 }  // namespace
 
 std::vector<ProviderResult<CommitAnswer>> PostgresStore::ack_orchestration_items(std::span<const TurnCommit> commits) {
+  return contained<CommitAnswer>(commits.size(), [&] { return commit_all(commits); });
+}
+
+std::vector<ProviderResult<CommitAnswer>> PostgresStore::commit_all(std::span<const TurnCommit> commits) {
   if (!pool_.home().is_this()) return {commits.size(), ProviderResult<CommitAnswer>(used_by_child(pool_.home()))};
   const ProviderError not_run(ProviderErrorKind::kUnavailable, "the store returned no result");
   std::vector<ProviderResult<CommitAnswer>> outcomes(commits.size(), ProviderResult<CommitAnswer>(not_run));

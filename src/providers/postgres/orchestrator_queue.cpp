@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -144,19 +145,18 @@ void refuse_unreceived(const Rows& unknown, std::span<const MessageRecord> messa
 }  // namespace
 
 ProviderResult<OrchestrationBatch> PostgresStore::fetch_orchestration_items(const OrchestrationFetch& fetch) {
-  if (!pool_.home().is_this()) return used_by_child(pool_.home());
-  List oldest = texts();
-  List newest = texts();
-  for (const VersionRange& range : fetch.filter.engine_versions) {
-    oldest.add(sortable(range.min));
-    newest.add(sortable(range.max));
-  }
-  const std::int64_t secret = next_secret();
-  const Parameters parameters(
-      bounded(fetch.limit), fetch.lock_timeout, secret, fetch.owner, texts(fetch.filter.orchestrations), oldest, newest,
-      std::int64_t{fetch.suspects.from_attempts}, fetch.suspects.admit, fetch.with_history,
-      bounded(std::max<std::size_t>(fetch.max_messages, 1)), bounded(fetch.max_bytes), options_.orphan_retention);
   return guarded<OrchestrationBatch>([&]() -> ProviderResult<OrchestrationBatch> {
+    const std::int64_t secret = next_secret();
+    List oldest = texts();
+    List newest = texts();
+    for (const VersionRange& range : fetch.filter.engine_versions) {
+      oldest.add(sortable(range.min));
+      newest.add(sortable(range.max));
+    }
+    const Parameters parameters(
+        bounded(fetch.limit), fetch.lock_timeout, secret, fetch.owner, texts(fetch.filter.orchestrations), oldest,
+        newest, std::int64_t{fetch.suspects.from_attempts}, fetch.suspects.admit, fetch.with_history,
+        bounded(std::max<std::size_t>(fetch.max_messages, 1)), bounded(fetch.max_bytes), options_.orphan_retention);
     OrchestrationBatch batch;
     try {
       const Rows rows = pool_.run(sql::kFetchInstances, parameters, Repeat::kNever);
@@ -174,13 +174,16 @@ ProviderResult<OrchestrationBatch> PostgresStore::fetch_orchestration_items(cons
     } catch (const PostgresError& error) {
       if (error.connection_lost()) release_lost_fetch(kReleaseInstances, secret);
       throw;
+    } catch (const std::bad_alloc&) {
+      release_lost_fetch(kReleaseInstances, secret);
+      throw;
     }
     return batch;
   });
 }
 
-// The server may have done what we asked, and nobody holds what it has locked. If it cannot be reached now, or has not
-// finished yet, the locks run out by themselves.
+// The server may have locked items of which this process does not know: the response was lost, or there was no memory
+// for it. If the server cannot be reached now, or has not finished yet, the locks expire.
 void PostgresStore::release_lost_fetch(const char* sql, std::int64_t secret) noexcept {
   try {
     static_cast<void>(pool_.run(sql, Parameters(secret, options_.orphan_retention), Repeat::kNever));

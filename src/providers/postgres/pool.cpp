@@ -150,9 +150,10 @@ std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat, Deadline
       const bool again = error.is_conflict() || (error.connection_lost() && repeat == Repeat::kIfLost);
       if (std::chrono::steady_clock::now() >= deadline) throw;
       if (!again || tries == kTries || (error.connection_lost() && tries > 1)) throw;
-    } catch (...) {
+    } catch (...) {  // no memory for the response, for example
       connection.reset();
       free_slot();
+      if (repeat == Repeat::kNever && answer_lost_) answer_lost_();
       throw;
     }
   }

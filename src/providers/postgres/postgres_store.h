@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -78,6 +79,9 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
     return pool_.steady();
   }
 
+  // Waits in progress, for tests.
+  [[nodiscard]] std::size_t waiters() { return waker_->waiters(); }
+
   // ---- waits.cpp ----
   ProviderResult<bool> wait_for_work(const WorkWait& wait, Timestamp deadline) override;
   ProviderResult<bool> wait_for_change(const std::string& instance, const InstanceChange& change,
@@ -140,6 +144,20 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
       return as_provider_error(error);
     } catch (const ProviderFailure& failure) {
       return failure.error();
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
+    }
+  }
+
+  // What `call` returns, or an error for each of `size` elements. The server may have done what this process could not
+  // note, so waiters look again.
+  template <class T, class Each>
+  std::vector<ProviderResult<T>> contained(std::size_t size, const Each& call) {
+    try {
+      return call();
+    } catch (const std::bad_alloc&) {
+      waker_->changed(kAllTopics);
+      return {size, ProviderResult<T>(out_of_memory())};
     }
   }
 
@@ -147,6 +165,11 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   // alone as well.
   template <class T, class Element, class Together>
   std::vector<ProviderResult<T>> batch(std::span<const Element> elements, bool one_by_one, const Together& together) {
+    return contained<T>(elements.size(), [&] { return run_batch<T>(elements, one_by_one, together); });
+  }
+  template <class T, class Element, class Together>
+  std::vector<ProviderResult<T>> run_batch(std::span<const Element> elements, bool one_by_one,
+                                           const Together& together) {
     try {
       check_process();
       if (elements.empty()) return {};
@@ -170,6 +193,7 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   // orchestrator_queue.cpp
   void release_lost_fetch(const char* sql, std::int64_t secret) noexcept;
   // commit.cpp
+  [[nodiscard]] std::vector<ProviderResult<CommitAnswer>> commit_all(std::span<const TurnCommit> commits);
   void commit_together(std::span<const TurnCommit> commits, const std::vector<std::size_t>& which,
                        CommitPipeline& pipeline, std::vector<ProviderResult<CommitAnswer>>& outcomes);
   [[nodiscard]] ProviderResult<CommitAnswer> commit_alone(const TurnCommit& commit);
@@ -177,6 +201,7 @@ class PostgresStore final : public Provider, public ProviderAdmin, public Instan
   void report(const std::vector<DiscardedMessages>& discarded) const;
   [[nodiscard]] bool has_work(const TurnCommit& commit, const InstanceLock& lock);
   // worker_queue.cpp
+  [[nodiscard]] std::vector<ProviderResult<void>> acknowledge(std::span<const WorkAck> acks);
   [[nodiscard]] ProviderResult<void> explain_lost_work(const WorkAck& ack);
   // deletion.cpp
   [[nodiscard]] ProviderResult<DeleteResult> deleted(const Rows& rows, const std::string& instance);

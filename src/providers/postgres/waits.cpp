@@ -68,64 +68,66 @@ Milliseconds PostgresStore::end_of_wait(Timestamp deadline) {
 }
 
 ProviderResult<bool> PostgresStore::wait_for_work(const WorkWait& wait, Timestamp deadline) {
-  if (!pool_.home().is_this()) return used_by_child(pool_.home());
-  const Milliseconds end = end_of_wait(deadline);
-  std::vector<Call> calls;
-  const bool instances = wait.orchestrations && wait.orchestrations->limit > 0;
-  const bool activities = wait.activities && wait.activities->limit > 0;
-  if (instances) calls.push_back(look_for(*wait.orchestrations));
-  if (activities) calls.push_back(look_for(*wait.activities));
-  if (!wait.held.empty()) calls.push_back(look_at(wait.held));
-  const bool waits_for_nothing = calls.empty();
-  if (calls.empty()) calls.push_back({sql::kNow, {}});
-  std::optional<PostgresError> error;
-  const bool found = waker_->wait(
-      {.instances = instances, .activities = activities, .groups = wait.held.empty() ? 0 : kWithdrawals},
-      [&] {
-        Waker::Look look;
-        try {
-          for (const Rows& rows : pool_.run(calls, Repeat::kIfLost)) {
-            const Timestamp now = pool_.see(rows.time(0, 0));
-            look.until_deadline = end - pool_.steady();
-            if (waits_for_nothing) continue;
-            look.satisfied = look.satisfied || rows.boolean(0, 1);
-            if (const std::optional<Timestamp> again = rows.optional_time(0, 2)) {
-              const Milliseconds left = between(now, *again);
-              look.until_change = std::min(look.until_change.value_or(left), left);
+  return guarded<bool>([&]() -> ProviderResult<bool> {
+    const Milliseconds end = end_of_wait(deadline);
+    std::vector<Call> calls;
+    const bool instances = wait.orchestrations && wait.orchestrations->limit > 0;
+    const bool activities = wait.activities && wait.activities->limit > 0;
+    if (instances) calls.push_back(look_for(*wait.orchestrations));
+    if (activities) calls.push_back(look_for(*wait.activities));
+    if (!wait.held.empty()) calls.push_back(look_at(wait.held));
+    const bool waits_for_nothing = calls.empty();
+    if (calls.empty()) calls.push_back({sql::kNow, {}});
+    std::optional<PostgresError> error;
+    const bool found = waker_->wait(
+        {.instances = instances, .activities = activities, .groups = wait.held.empty() ? 0 : kWithdrawals},
+        [&] {
+          Waker::Look look;
+          try {
+            for (const Rows& rows : pool_.run(calls, Repeat::kIfLost)) {
+              const Timestamp now = pool_.see(rows.time(0, 0));
+              look.until_deadline = end - pool_.steady();
+              if (waits_for_nothing) continue;
+              look.satisfied = look.satisfied || rows.boolean(0, 1);
+              if (const std::optional<Timestamp> again = rows.optional_time(0, 2)) {
+                const Milliseconds left = between(now, *again);
+                look.until_change = std::min(look.until_change.value_or(left), left);
+              }
             }
+          } catch (const PostgresError& failure) {
+            error = failure;
+            look.satisfied = true;
           }
-        } catch (const PostgresError& failure) {
-          error = failure;
-          look.satisfied = true;
-        }
-        return look;
-      },
-      wait.stop);
-  if (error) return as_provider_error(*error);
-  return found;
+          return look;
+        },
+        wait.stop);
+    if (error) return as_provider_error(*error);
+    return found;
+  });
 }
 
 ProviderResult<bool> PostgresStore::wait_for_change(const std::string& instance, const InstanceChange& change,
                                                     Timestamp deadline) {
-  if (!pool_.home().is_this()) return used_by_child(pool_.home());
-  const Milliseconds end = end_of_wait(deadline);
-  const Parameters parameters(instance, change.ended, change.custom_status_after, change.key_value);
-  std::optional<PostgresError> error;
-  const bool found = waker_->wait({.groups = change_group(instance)}, [&] {
-    Waker::Look look;
-    try {
-      const Rows rows = pool_.run(sql::kHasChanged, parameters, Repeat::kIfLost);
-      static_cast<void>(pool_.see(rows.time(0, 0)));
-      look.until_deadline = end - pool_.steady();
-      look.satisfied = rows.boolean(0, 1);
-    } catch (const PostgresError& failure) {
-      error = failure;
-      look.satisfied = true;
-    }
-    return look;
+  return guarded<bool>([&]() -> ProviderResult<bool> {
+    const Milliseconds end = end_of_wait(deadline);
+    const Parameters parameters(instance, change.ended, change.custom_status_after, change.key_value);
+    std::optional<PostgresError> error;
+    const bool found = waker_->wait({.groups = change_group(instance)}, [&] {
+      Waker::Look look;
+      try {
+        const Rows rows = pool_.run(sql::kHasChanged, parameters, Repeat::kIfLost);
+        static_cast<void>(pool_.see(rows.time(0, 0)));
+        look.until_deadline = end - pool_.steady();
+        look.satisfied = rows.boolean(0, 1);
+      } catch (const PostgresError& failure) {
+        error = failure;
+        look.satisfied = true;
+      }
+      return look;
+    });
+    if (error) return as_provider_error(*error);
+    return found;
   });
-  if (error) return as_provider_error(*error);
-  return found;
 }
 
 }  // namespace perdure::postgres

@@ -15,6 +15,7 @@
 
 #include "providers/postgres/sql.h"
 #include "providers/thread_cancellation.h"
+#include "providers/unlocked.h"
 
 namespace perdure::postgres {
 
@@ -91,6 +92,21 @@ class Waker::Announcing {
   bool begun_ = false;
 };
 
+// A wait in progress, counted until it ends, also by an exception. The mutex is locked at both times.
+class Waker::Waiting {
+ public:
+  Waiting(Waker& waker, const Topics& wanted) noexcept : waker_(waker), wanted_(wanted) {
+    waker_.count_waiter(wanted_, 1);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  ~Waiting() { waker_.count_waiter(wanted_, -1); }
+
+ private:
+  Waker& waker_;
+  const Topics& wanted_;
+};
+
 Waker::Waker(Pool& pool, Options options)
     : pool_(pool), options_(std::move(options)), id_(random_id()), channel_(channel_of(pool.options().schema)) {
   if (::pipe2(pipe_.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
@@ -162,19 +178,20 @@ bool Waker::wait(const Topics& wanted, const std::function<Look()>& look, const 
   std::unique_lock lock(mutex_);
   const std::uint64_t interrupts = interrupts_;
   const auto interrupted = [&] { return interrupts_ != interrupts || stop.stop_requested(); };
-  count_waiter(wanted, 1);
+  const Waiting waiting(*this, wanted);
+  const auto look_unlocked = [&] {
+    const Unlocked unlocked(lock);
+    return look();
+  };
   if (!is_announced(wanted)) {
-    lock.unlock();
+    const Unlocked unlocked(lock);
     announce(wanted);
-    lock.lock();
   }
   bool satisfied = false;
   for (;;) {
     // Counted before the look, so that a change during it is not missed.
     const std::uint64_t seen = changes_seen(wanted);
-    lock.unlock();
-    const Look answer = look();
-    lock.lock();
+    const Look answer = look_unlocked();
     satisfied = answer.satisfied;
     if (satisfied || interrupted() || answer.until_deadline.count() <= 0) break;
     Milliseconds patience = answer.until_deadline;
@@ -183,12 +200,17 @@ bool Waker::wait(const Topics& wanted, const std::function<Look()>& look, const 
     changed_.wait_until(lock, until, [&] { return changes_seen(wanted) != seen || interrupted(); });
     if (interrupted()) break;
   }
-  count_waiter(wanted, -1);
   return satisfied;
+}
+
+std::size_t Waker::waiters() {
+  const std::scoped_lock guard(mutex_);
+  return waiters_.all;
 }
 
 void Waker::count_waiter(const Topics& wanted, int by) noexcept {
   const auto step = static_cast<std::size_t>(by);  // wraps, and wraps back
+  waiters_.all += step;
   if (wanted.instances) waiters_.instances += step;
   if (wanted.activities) waiters_.activities += step;
   for_each_group(wanted.groups, [&](std::size_t group) { waiters_.groups[group] += step; });

@@ -80,16 +80,21 @@ class Waker {
     std::optional<Milliseconds> until_change;  // when time alone may change the answer
   };
   // Looks until it is satisfied (true), or the deadline has passed, interrupt() was called or it is to stop (false).
+  // Throws what `look` throws.
   [[nodiscard]] bool wait(const Topics& wanted, const std::function<Look()>& look, const std::stop_token& stop = {});
+  // Waits in progress.
+  [[nodiscard]] std::size_t waiters();
 
  private:
   using Time = std::chrono::steady_clock::time_point;
 
   class Announcing;
+  class Waiting;
 
   // Lets every waiting thread check whether it is to stop.
   void wake_to_check() noexcept;
   struct Waiters {
+    std::size_t all = 0;
     std::size_t instances = 0;
     std::size_t activities = 0;
     std::array<std::size_t, 64> groups{};

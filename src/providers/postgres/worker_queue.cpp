@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <new>
 #include <optional>
 #include <set>
 #include <span>
@@ -93,20 +94,19 @@ bool exceeds_batch(std::span<const WorkAck> acks) {
 }  // namespace
 
 ProviderResult<WorkBatch> PostgresStore::fetch_work_items(const WorkFetch& fetch) {
-  if (!pool_.home().is_this()) return used_by_child(pool_.home());
-  const std::int64_t secret = next_secret();
-  Parameters parameters(bounded(fetch.tags.takes_nothing() ? 0 : fetch.limit), fetch.lock_timeout, secret,
-                        lanes_of(fetch.tags), texts(fetch.filter.activities));
-  if (fetch.session) {
-    parameters.add(fetch.session->owner);
-    parameters.add(fetch.session->lock_timeout);
-    parameters.add(bounded(fetch.session->max_sessions));
-  } else {
-    for (int parameter = 0; parameter < 3; ++parameter) parameters.add(std::nullopt);
-  }
-  parameters.add(std::int64_t{fetch.suspects.from_attempts});
-  parameters.add(fetch.suspects.admit);
   return guarded<WorkBatch>([&]() -> ProviderResult<WorkBatch> {
+    const std::int64_t secret = next_secret();
+    Parameters parameters(bounded(fetch.tags.takes_nothing() ? 0 : fetch.limit), fetch.lock_timeout, secret,
+                          lanes_of(fetch.tags), texts(fetch.filter.activities));
+    if (fetch.session) {
+      parameters.add(fetch.session->owner);
+      parameters.add(fetch.session->lock_timeout);
+      parameters.add(bounded(fetch.session->max_sessions));
+    } else {
+      for (int parameter = 0; parameter < 3; ++parameter) parameters.add(std::nullopt);
+    }
+    parameters.add(std::int64_t{fetch.suspects.from_attempts});
+    parameters.add(fetch.suspects.admit);
     try {
       const Rows rows = pool_.run(sql::kFetchActivities, parameters, Repeat::kNever);
       WorkBatch batch{.now = pool_.see(rows.time(0, 1)), .items = {}};
@@ -121,11 +121,18 @@ ProviderResult<WorkBatch> PostgresStore::fetch_work_items(const WorkFetch& fetch
     } catch (const PostgresError& error) {
       if (error.connection_lost()) release_lost_fetch(kReleaseActivities, secret);
       throw;
+    } catch (const std::bad_alloc&) {
+      release_lost_fetch(kReleaseActivities, secret);
+      throw;
     }
   });
 }
 
 std::vector<ProviderResult<void>> PostgresStore::ack_work_items(std::span<const WorkAck> acks) {
+  return contained<void>(acks.size(), [&] { return acknowledge(acks); });
+}
+
+std::vector<ProviderResult<void>> PostgresStore::acknowledge(std::span<const WorkAck> acks) {
   if (!pool_.home().is_this()) return {acks.size(), ProviderResult<void>(used_by_child(pool_.home()))};
   std::vector<ProviderResult<void>> outcomes(acks.size(), ProviderResult<void>(lock_lost("acknowledging an activity")));
   const auto one_by_one = [&] {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -237,6 +238,8 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   [[nodiscard]] std::uint64_t write_transactions() const noexcept {
     return writer_ ? writer_->write_transactions() : 0;
   }
+  // Waits in progress, for tests.
+  [[nodiscard]] std::size_t waiters() { return wake_ups_->waiters(); }
 
  private:
   // Locks and attempts may be lost by a power cut: then nobody is left who could hold them.
@@ -286,7 +289,8 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
 };
 
 template <class T, class Element, class Step>
-std::vector<ProviderResult<T>> SqliteStore::batch(std::span<const Element> elements, bool durable, const Step& step) {
+std::vector<ProviderResult<T>> SqliteStore::batch(std::span<const Element> elements, bool durable,
+                                                  const Step& step) try {
   if (!home_.is_this()) return {elements.size(), ProviderResult<T>(used_by_child(home_))};
   const ProviderError not_run(ProviderErrorKind::kUnavailable, "the store returned no result");
   std::vector<ProviderResult<T>> outcomes(elements.size(), ProviderResult<T>(not_run));
@@ -302,10 +306,12 @@ std::vector<ProviderResult<T>> SqliteStore::batch(std::span<const Element> eleme
     writer_->execute(job);
   }
   return outcomes;
+} catch (const std::bad_alloc&) {
+  return {elements.size(), ProviderResult<T>(out_of_memory())};
 }
 
 template <class T, class Step>
-ProviderResult<T> SqliteStore::change(bool durable, const Step& step) {
+ProviderResult<T> SqliteStore::change(bool durable, const Step& step) try {
   if (!home_.is_this()) return used_by_child(home_);
   if (!writer_) return not_writable();
   const JumpReport report(*time_);
@@ -323,6 +329,8 @@ ProviderResult<T> SqliteStore::change(bool durable, const Step& step) {
   job.fail = [&](std::size_t, const ProviderError& error) { outcome = error; };
   writer_->execute(job);
   return outcome;
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
 }
 
 template <class T, class Look>
@@ -356,6 +364,8 @@ ProviderResult<T> SqliteStore::read(const Look& look) {
   } catch (const ProviderFailure& failure) {
     if (failure.error().kind() == ProviderErrorKind::kStoreFailed) fail_for_good(failure.error());  // another file
     return failure.error();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
   }
 }
 

@@ -1,5 +1,6 @@
 // Waiting for work, and for an instance to change.
 #include <array>
+#include <new>
 #include <vector>
 
 #include "providers/sqlite/queries.h"
@@ -8,7 +9,7 @@
 
 namespace perdure::sqlite {
 
-ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp deadline) {
+ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp deadline) try {
   if (!home_.is_this()) return used_by_child(home_);
   std::optional<ProviderError> error;
   std::vector<std::size_t> topics;
@@ -47,10 +48,12 @@ ProviderResult<bool> SqliteStore::wait_for_work(const WorkWait& wait, Timestamp 
       wait.stop);
   if (error) return *error;
   return found;
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
 }
 
 ProviderResult<bool> SqliteStore::wait_for_change(const std::string& instance, const InstanceChange& change,
-                                                  Timestamp deadline) {
+                                                  Timestamp deadline) try {
   if (!home_.is_this()) return used_by_child(home_);
   std::optional<ProviderError> error;
   const std::array topics{change_group(instance)};
@@ -62,6 +65,8 @@ ProviderResult<bool> SqliteStore::wait_for_change(const std::string& instance, c
   });
   if (error) return *error;
   return found;
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
 }
 
 }  // namespace perdure::sqlite

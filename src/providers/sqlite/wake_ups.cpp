@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "providers/thread_cancellation.h"
+#include "providers/unlocked.h"
 
 namespace perdure::sqlite {
 
@@ -13,6 +14,25 @@ namespace {
 // Half of what a wake-up across processes may take. One look is a few microseconds, and only while somebody waits.
 constexpr std::chrono::milliseconds kLookInterval{10};
 }  // namespace
+
+// A wait in progress, counted until it ends, also by an exception. The mutex is locked at both times.
+class WakeUps::Waiting {
+ public:
+  Waiting(WakeUps& wake_ups, std::span<const std::size_t> topics) noexcept : wake_ups_(wake_ups), topics_(topics) {
+    for (const std::size_t topic : topics_) ++wake_ups_.topics_[topic].waiters;
+    if (++wake_ups_.waiters_ == 1) wake_ups_.watch_changed_.notify_one();
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  ~Waiting() {
+    for (const std::size_t topic : topics_) --wake_ups_.topics_[topic].waiters;
+    --wake_ups_.waiters_;
+  }
+
+ private:
+  WakeUps& wake_ups_;
+  std::span<const std::size_t> topics_;
+};
 
 WakeUps::WakeUps(std::shared_ptr<StoreTime> time, std::function<std::unique_ptr<Connection>()> open,
                  std::function<bool()> has_moved)
@@ -101,16 +121,17 @@ bool WakeUps::wait(std::span<const std::size_t> topics, Timestamp deadline, cons
     return changes;
   };
   const auto interrupted = [&] { return interrupts_ != interrupts || stop.stop_requested(); };
-  for (const std::size_t topic : topics) ++topics_[topic].waiters;
-  if (++waiters_ == 1) watch_changed_.notify_one();
+  const Waiting waiting(*this, topics);
+  const auto look_unlocked = [&] {
+    const Unlocked unlocked(lock);
+    return look();
+  };
   bool satisfied = false;
   const Milliseconds end = time_->end_of_wait(deadline);
   for (;;) {
     // Counted before the look, so that a change during it is not missed.
     const std::uint64_t seen = seen_changes();
-    lock.unlock();
-    const Look answer = look();
-    lock.lock();
+    const Look answer = look_unlocked();
     satisfied = answer.satisfied;
     if (satisfied || interrupted() || time_->steady() >= end) break;
     const Timestamp again_at = answer.again_at.value_or(Timestamp::max());
@@ -123,18 +144,20 @@ bool WakeUps::wait(std::span<const std::size_t> topics, Timestamp deadline, cons
       }
       if (seen_changes() != seen || interrupted() || time_->steady() >= end || now >= again_at) break;
       if (time_->has_jumps_to_report()) {
-        lock.unlock();
+        const Unlocked unlocked(lock);
         time_->report_jumps();
-        lock.lock();
         continue;  // a change in between did not wake this wait
       }
       time_->wait_until(lock, changed_, std::min(end, time_->steady_at(due_at)));
     }
     if (interrupted()) break;
   }
-  for (const std::size_t topic : topics) --topics_[topic].waiters;
-  --waiters_;
   return satisfied;
+}
+
+std::size_t WakeUps::waiters() {
+  const std::scoped_lock guard(mutex_);
+  return waiters_;
 }
 
 // Other processes do not call us: their commits show in SQLite's change counter. Nobody waits, nobody looks.

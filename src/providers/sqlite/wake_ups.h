@@ -46,10 +46,15 @@ class WakeUps {
     bool satisfied = false;
     std::optional<Timestamp> again_at;
   };
+  // Throws what `look` throws.
   [[nodiscard]] bool wait(std::span<const std::size_t> topics, Timestamp deadline, const std::function<Look()>& look,
                           const std::stop_token& stop = {});
+  // Waits in progress.
+  [[nodiscard]] std::size_t waiters();
 
  private:
+  class Waiting;
+
   // Lets every waiting thread check whether it is to stop.
   void wake_to_check() noexcept;
   struct Topic {
