@@ -197,6 +197,7 @@ std::string recurse(const std::shared_ptr<Provider>& store) {
   outer->reset();
   *outer = std::make_unique<Runtime>(store, registry, options);
   (*outer)->shutdown(Milliseconds(0));
+  outer->reset();  // its registry holds `outer`
   return "fine";
 }
 

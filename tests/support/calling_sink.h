@@ -28,11 +28,13 @@ class CallingSink final : public LogSink {
     std::string jump;
     for (const LogField& field : record.fields) jump += field.key == "jump_ms" ? field.value : "";
     if (jump.empty()) return;
-    const std::shared_ptr<Provider> store = note(jump);
+    std::shared_ptr<Provider> store = note(jump);
     if (!store) return;
-    std::future<void> call = std::async(std::launch::async, [store, name = jump + " of " + next_name()] {
-      static_cast<void>(store->now());
-      Client(store).start_orchestration(name, "Flow");
+    // The call owns its store until it returns, and not until the sink, which the store owns, forgets the call.
+    std::future<void> call = std::async(std::launch::async, [store, name = jump + " of " + next_name()]() mutable {
+      const std::shared_ptr<Provider> used = std::move(store);
+      static_cast<void>(used->now());
+      Client(used).start_orchestration(name, "Flow");
     });
     const bool returned = call.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
     const std::scoped_lock guard(mutex_);
