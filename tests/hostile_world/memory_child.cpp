@@ -5,9 +5,9 @@
 //   node PATH N         the N-th allocation on any thread of the node; 0: none
 //   call NAME STORE N   the N-th in a call to the store, on the thread that makes it
 //   code PLACE PATH N   the N-th in the user's code: "activity", "orchestration", "encode" or "decode"
-//   fetch STORE         each allocation in a fetch, one fetch after the other; "released" if the next fetch finds it
-//   all open PATH N         the N-th while the store is opened limit PATH KIB      opens the store with so much more
-//   address space than the process has
+//   fetch STORE         each allocation in a fetch, one fetch after the other; "released" if the next one finds all
+//   open PATH N         the N-th while the store is opened
+//   limit PATH KIB      opens the store with so much more address space than the process has
 #include <atomic>
 #include <fstream>
 #include <functional>
@@ -190,15 +190,18 @@ struct Locked {
   std::uint32_t attempts = 0;
 };
 
+template <class Call>
+auto counted(Call call) {
+  const Counted counted;
+  return call();
+}
+
 // Fails one allocation of a fetch after the other, until a fetch has none left to fail. There is one item to lock.
 std::string fetch_in_shortage(const std::function<ProviderResult<std::vector<Locked>>()>& fetch,
                               const std::function<ProviderResult<void>(const Abandon&)>& abandon) {
   for (long number = 0;; ++number) {
     g_left = number;
-    const ProviderResult<std::vector<Locked>> found = [&] {
-      const Counted counted;
-      return fetch();
-    }();
+    const ProviderResult<std::vector<Locked>> found = fetch();
     const bool failed = g_left.exchange(-1) < 0;
     const std::string where = "allocation " + std::to_string(number + 1) + ": ";
     if (!found) {
@@ -226,7 +229,7 @@ std::string fetch_all(const std::shared_ptr<Provider>& store) {
       [&]() -> ProviderResult<std::vector<Locked>> {
         OrchestrationFetch fetch;
         fetch.lock_timeout = kLong;
-        const auto batch = store->fetch_orchestration_items(fetch);
+        const auto batch = counted([&] { return store->fetch_orchestration_items(fetch); });
         if (!batch) return batch.error();
         std::vector<Locked> locked;
         for (const auto& item : batch->items) locked.push_back({item.token, item.attempt_count});
@@ -237,7 +240,7 @@ std::string fetch_all(const std::shared_ptr<Provider>& store) {
       [&]() -> ProviderResult<std::vector<Locked>> {
         WorkFetch fetch;
         fetch.lock_timeout = kLong;
-        const auto batch = store->fetch_work_items(fetch);
+        const auto batch = counted([&] { return store->fetch_work_items(fetch); });
         if (!batch) return batch.error();
         std::vector<Locked> locked;
         for (const auto& item : batch->items) locked.push_back({item.token, item.attempt_count});
