@@ -59,14 +59,18 @@ class NodesInTheWorld : public ::testing::TestWithParam<bool> {
     PostgresOptions options;
     options.schema = "perdure_world_" + std::to_string(::getpid());
     PostgresSession(shared_postgres_url()).execute("DROP SCHEMA IF EXISTS " + options.schema + " CASCADE");
-    address = shared_postgres_url() + "#" + options.schema;
+    const std::string url = shared_postgres_url();
+    // The name tells its nodes from those of tests that run at the same time on the same server.
+    const std::string name = (url.find('?') == std::string::npos ? "?" : "&") + ("application_name=" + options.schema);
+    address = url + name + "#" + options.schema;
     store = PostgresProvider::connect(shared_postgres_url(), options);
   }
   ~NodesInTheWorld() override {
     store.reset();
     if (!on_server()) return;
-    PostgresSession(shared_postgres_url()).execute("DROP SCHEMA " + address.substr(address.find('#') + 1) + " CASCADE");
+    PostgresSession(shared_postgres_url()).execute("DROP SCHEMA " + schema() + " CASCADE");
   }
+  [[nodiscard]] std::string schema() const { return address.substr(address.find('#') + 1); }
   [[nodiscard]] bool on_server() const { return GetParam(); }
   void start(int count, int steps = 5) {
     for (int i = 0; i < count; ++i) client().start_orchestration("i" + std::to_string(started++), "Steps", steps);
@@ -127,8 +131,8 @@ TEST_P(NodesInTheWorld, WithoutDescriptorsTheyWaitAndGoOn) {
   if (on_server()) {  // whose connections have to be made again
     PostgresSession(shared_postgres_url())
         .execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-            " AND application_name = 'perdure'");
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '" +
+            schema() + "'");
     EXPECT_TRUE(node.reaches("unavailable"));
   }
   start(3);
