@@ -47,7 +47,7 @@ struct Abandon {
   LockToken token;
   Milliseconds delay{0};        // of an instance: for all of its messages, present and future
   bool ignore_attempt = false;  // the fetch does not count: its attempt is taken back
-  bool has_begun = false;       // of an activity: its code may have run, so its start is not timed again
+  bool has_begun = false;       // of an activity: its code may have run, so it never expires from now on
   bool operator==(const Abandon&) const = default;
 };
 

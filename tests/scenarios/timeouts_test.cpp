@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,6 +44,12 @@ class Timeouts : public InEveryCluster {
     options.worker_tag_filter = std::move(filter);
     options.fetch_only_registered = true;
     cluster.start_node(registry, options);
+  }
+  // The node does not wait for its activities.
+  void shut_down(SteppedCluster::Node& node) {
+    node.drain();
+    node.stop_activities();
+    cluster.stop_node(node);
   }
   [[nodiscard]] bool running() const { return cluster.state("i") == OrchestrationState::kRunning; }
   [[nodiscard]] std::string outcome() const {
@@ -189,6 +196,42 @@ TEST_P(Timeouts, AnAttemptThatWasStartedInTimeIsRepeatedWhenItsProcessDies) {
   calls.latest().done.complete("the second time");
   cluster.settle();
   EXPECT_EQ(outcome(), "done: the second time");
+}
+
+// A rolling deployment: the node that ran the code shuts down, and a node without the code fetches the activity.
+TEST_P(Timeouts, AnAttemptThatRanAndWasAbandonedDoesNotFailAsNotStarted) {
+  auto& first = begin(ActivityOptions().schedule_to_start_timeout(5min));
+  pass(10min);
+  shut_down(first);
+  Registry without;
+  add_flow(without, ActivityOptions().schedule_to_start_timeout(5min));
+  auto& old = cluster.start_node(without);
+  cluster.settle();
+  pass(5s);
+  EXPECT_TRUE(running());
+  EXPECT_GE(cluster.metrics().counter_total(metric::kUnregisteredBackoff.name), 1U);
+  cluster.stop_node(old);
+  cluster.start_node(code(ActivityOptions().schedule_to_start_timeout(5min)));
+  cluster.advance(1min);
+  ASSERT_EQ(calls.size(), 2U);
+  calls.latest().done.complete("the second time");
+  cluster.settle();
+  EXPECT_EQ(outcome(), "done: the second time");
+}
+
+// Fetches by nodes without the code count once it has begun, as they do without the timeout.
+TEST_P(Timeouts, AnAttemptThatRanEndsAsPoisonIfNoNodeHasItsCodeAnyMore) {
+  auto& first = begin(ActivityOptions().schedule_to_start_timeout(5min));
+  shut_down(first);
+  Registry without;
+  add_flow(without, ActivityOptions().schedule_to_start_timeout(5min));
+  cluster.start_node(without);
+  for (int minute = 0; minute < 30 && running(); ++minute) cluster.advance(1min);
+  const auto error = cluster.client().get_orchestration_status("i").error;
+  ASSERT_TRUE(error);
+  const auto* poison = std::get_if<PoisonError>(&*error);
+  ASSERT_NE(poison, nullptr);
+  EXPECT_EQ(poison->subject, PoisonSubject::kActivity);
 }
 
 TEST_P(Timeouts, EveryAttemptOfARetryWaitsAnew) {

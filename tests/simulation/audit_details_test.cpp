@@ -331,8 +331,9 @@ class AuditedFetches : public Audited {
     batch.items.front().expired = expired;
     audit.work_fetched({}, batch);
   }
-  void give_back(const std::string& lock) {
-    audit.work_abandoned({.token = token(lock), .delay = Milliseconds(0), .ignore_attempt = true}, {}, kNow);
+  void give_back(const std::string& lock, bool has_begun = false) {
+    audit.work_abandoned(
+        {.token = token(lock), .delay = Milliseconds(0), .ignore_attempt = true, .has_begun = has_begun}, {}, kNow);
   }
 };
 
@@ -345,6 +346,17 @@ TEST_F(AuditedFetches, OneThatANodeDoesNotReturnMayHaveBegun) {
   fetch("w3", 2, kNow + kLock);
   EXPECT_THAT(audit.fetched_in_vain(), ::testing::ElementsAre(Audit::ActivityKey("a", kFirstExecutionId, 2)));
   EXPECT_THAT(audit.problems(), IsEmpty());
+}
+
+TEST_F(AuditedFetches, OneThatHasBegunNeverExpires) {
+  commit_first();
+  fetch("w1", 1, kNow);
+  give_back("w1", true);
+  fetch("w2", 1, kNow);
+  give_back("w2");
+  EXPECT_THAT(audit.problems(), IsEmpty());
+  fetch("w3", 1, kNow, true);
+  expect_problem("has expired as not started although it has begun");
 }
 
 TEST_F(AuditedFetches, OneThatHasExpiredStaysExpired) {

@@ -202,6 +202,7 @@ TEST(RandomWorkload, EveryOperationAndEveryCallOccursOften) {
   }
   for (std::size_t op = 0; op < kCommonOps; ++op) EXPECT_GE(ops.at(op), 100U) << to_string(static_cast<Op>(op));
   EXPECT_GE(ops.at(static_cast<std::size_t>(Op::kUnknownTimedActivity)), 100U);
+  EXPECT_GE(ops.at(static_cast<std::size_t>(Op::kRetiredActivity)), 50U);
   for (int call = 0; call <= static_cast<int>(ClientCall::kReadStatus); ++call) {
     EXPECT_GE(calls[static_cast<ClientCall>(call)], 100U) << to_string(static_cast<ClientCall>(call));
   }

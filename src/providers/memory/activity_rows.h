@@ -30,7 +30,8 @@ struct Identity {
 
 struct Activity {
   Position position = 0;
-  MessageRecord record;  // as it was given; has an execution
+  // As it was given; has an execution. Without schedule_to_start once its code has begun on a node that abandoned it.
+  MessageRecord record;
   Timestamp visible_at{};
   Timestamp scheduled_at{};
   std::uint32_t attempts = 0;

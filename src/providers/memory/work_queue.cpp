@@ -135,6 +135,7 @@ void abandon_work(Store& store, const Abandon& abandon, Timestamp now) {
   if (activity == nullptr) return;
   if (abandon.ignore_attempt && activity->taken_over == abandon.token) {
     activity->taken_over.reset();
+    if (abandon.has_begun) activity->record.timeouts.schedule_to_start.reset();
     if (activity->attempts > 0) --activity->attempts;
     return;
   }
@@ -143,7 +144,8 @@ void abandon_work(Store& store, const Abandon& abandon, Timestamp now) {
   store.activities.count_loss();
   activity->visible_at = planted(PlantedFault::kWorkBackoffIgnored) ? now : shifted(now, abandon.delay);
   if (abandon.ignore_attempt && activity->attempts > 0) --activity->attempts;
-  if (activity->attempts == 0 && !abandon.has_begun) activity->started = false;
+  if (activity->attempts == 0) activity->started = false;
+  if (abandon.has_begun) activity->record.timeouts.schedule_to_start.reset();
   store.activities.reindex(*activity);
 }
 

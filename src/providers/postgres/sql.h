@@ -226,14 +226,15 @@ inline constexpr const char* kRescheduleById =
 inline constexpr const char* kLookAtWork =
     "SELECT i.id, a.activity_id FROM activities a JOIN instances i ON i.key = a.key"
     " WHERE a.id = $1::bigint AND a.token = $2::bigint AND a.ready_at > now_ms()";
-// A lock that another fetch took over: only its attempt is taken back.
+// A lock that another fetch took over: only its attempt is taken back. Code that has begun never expires.
 inline constexpr const char* kAbandonWork =
     "UPDATE activities a SET token = nullif(a.token, w.secret),"
     " taken_over = CASE WHEN a.token = w.secret THEN a.taken_over END,"
     " ready_at = CASE WHEN a.token = w.secret THEN later(c.moment, w.delay) ELSE a.ready_at END,"
     " attempts = CASE WHEN w.ignore_attempt THEN greatest(a.attempts - 1, 0) ELSE a.attempts END,"
-    " expires_at = CASE WHEN a.token = w.secret AND NOT w.has_begun"
-    "  AND (w.ignore_attempt AND a.attempts <= 1 OR a.attempts = 0)"
+    " schedule_to_start = CASE WHEN NOT w.has_begun THEN a.schedule_to_start END,"
+    " expires_at = CASE WHEN w.has_begun THEN NULL"
+    "  WHEN a.token = w.secret AND (w.ignore_attempt AND a.attempts <= 1 OR a.attempts = 0)"
     "  THEN later(a.scheduled_at, a.schedule_to_start) ELSE a.expires_at END"
     " FROM (SELECT now_ms() AS moment OFFSET 0) c CROSS JOIN"
     " unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[], $5::boolean[])"

@@ -158,9 +158,12 @@ inline constexpr const char* kLoadActivity =
 inline constexpr const char* kDeleteActivity = "DELETE FROM activities WHERE id = ?1";
 inline constexpr const char* kUnlockActivity =
     "UPDATE activities SET token = NULL, process = NULL, attempts = ?2, ready_at = ?3,"
-    " expires_at = CASE WHEN ?2 > 0 OR ?4 THEN expires_at ELSE scheduled_at + schedule_to_start END WHERE id = ?1";
+    " expires_at = CASE WHEN ?2 > 0 THEN expires_at ELSE scheduled_at + schedule_to_start END WHERE id = ?1";
 inline constexpr const char* kTakeFetchBack =
     "UPDATE activities SET taken_over = NULL, attempts = max(attempts - 1, 0) WHERE id = ?1 AND taken_over = ?2";
+// Its code has begun, and an abandon may take all attempts back: from now on it never expires.
+inline constexpr const char* kForgetStartTimeout =
+    "UPDATE activities SET expires_at = NULL, schedule_to_start = NULL WHERE id = ?1 AND schedule_to_start IS NOT NULL";
 inline constexpr const char* kRenewActivity = "UPDATE activities SET ready_at = ?2 WHERE id = ?1";
 inline constexpr const char* kStoreDetails = "UPDATE activities SET details = ?2 WHERE id = ?1";
 
@@ -257,6 +260,7 @@ inline constexpr std::array kHotStatements = {kFindInstance,
                                               kDeleteActivity,
                                               kReadActivity,
                                               kUnlockActivity,
+                                              kForgetStartTimeout,
                                               kRenewActivity,
                                               kStoreDetails,
                                               kLoadSession,

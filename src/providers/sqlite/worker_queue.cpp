@@ -93,14 +93,16 @@ ProviderResult<void> Store::abandon_activity(const Abandon& abandon) {
   if (!activity) {
     const std::optional<LockName> lock = read_token(abandon.token, 'a');
     if (lock && abandon.ignore_attempt) {
-      connection_.run(sql::kTakeFetchBack, lock->row, lock->secret);
+      const bool counted = connection_.run(sql::kTakeFetchBack, lock->row, lock->secret) > 0;
+      if (counted && abandon.has_begun) connection_.run(sql::kForgetStartTimeout, lock->row);
       worth_a_look();  // an activity with fewer attempts may no longer be a suspect
     }
     return {};
   }
   const bool take_back = abandon.ignore_attempt && activity->attempts > 0;
   connection_.run(sql::kUnlockActivity, activity->id, activity->attempts - (take_back ? 1U : 0U),
-                  shifted(now_, abandon.delay), abandon.has_begun);
+                  shifted(now_, abandon.delay));
+  if (abandon.has_begun) connection_.run(sql::kForgetStartTimeout, activity->id);
   worth_a_look();
   return {};
 }

@@ -46,8 +46,8 @@ class Audit {
   [[nodiscard]] std::size_t orphans() const;
   // Turns that the store has accepted.
   [[nodiscard]] std::size_t commits() const noexcept { return commits_.size(); }
-  // Activities with a schedule-to-start timeout that a node was given to run, and whose lock ended without an outcome
-  // or an abandon: they may have begun, so that timeout does not strike any more.
+  // Activities with a schedule-to-start timeout that does not strike any more, because they may have begun: a node was
+  // given them to run, and their lock ended without an outcome or an abandon, or the abandon says that they have begun.
   [[nodiscard]] const std::set<ActivityKey>& fetched_in_vain() const noexcept { return fetched_in_vain_; }
   // Whose token it is or was; empty: nobody's.
   [[nodiscard]] std::string instance_of(const LockToken& token) const;
@@ -144,6 +144,7 @@ class Audit {
     Timestamp visible_at{};
     Payload details;         // of its heartbeats
     std::string taken_over;  // token of the last lock that a fetch took over, if that fetch still counts
+    bool has_begun = false;  // an abandon that the store took says so
   };
   struct Session {
     std::string owner;
@@ -200,6 +201,7 @@ class Audit {
   void claim_session(const std::string& session, const WorkFetch& fetch, Timestamp now);
   void use_session(const Activity& activity, Timestamp now);
   void remove_activity(const ActivityKey& key);
+  void note_begun(const ActivityKey& key, Activity& activity, const Abandon& abandon);
 
   std::map<std::string, Instance> instances_;
   std::map<std::string, std::string> instance_of_;  // by token, for ever: tokens never come twice

@@ -52,6 +52,8 @@ void Audit::work_fetched(const WorkFetch& fetch, const WorkBatch& batch) {
       problem(described(key) + " was locked again " + std::to_string((activity.lock->until - now).count()) +
               " ms before its lock ended");
     }
+    if (item.expired && activity.has_begun)
+      problem(described(key) + " has expired as not started although it has begun");
     if (!item.expired && !fetch.tags.matches(item.record.tag)) {
       problem(described(key) + " went to a worker that does not serve its tag");
     }
@@ -135,6 +137,12 @@ void Audit::work_acked(const WorkAck& ack, const ProviderResult<void>& answer, T
   if (ack.completion) enqueued(*ack.completion, now);
 }
 
+void Audit::note_begun(const ActivityKey& key, Activity& activity, const Abandon& abandon) {
+  if (!abandon.has_begun) return;
+  activity.has_begun = true;
+  if (activity.record.timeouts.schedule_to_start) fetched_in_vain_.insert(key);
+}
+
 // A token that means nothing any more is no error.
 void Audit::work_abandoned(const Abandon& abandon, const ProviderResult<void>& answer, Timestamp now) {
   if (!answer) return;
@@ -145,10 +153,12 @@ void Audit::work_abandoned(const Abandon& abandon, const ProviderResult<void>& a
   Activity& activity = found->second;
   if (abandon.ignore_attempt && activity.taken_over == abandon.token.value) {
     activity.taken_over.clear();
+    note_begun(known->second, activity, abandon);
     if (activity.attempts > 0) --activity.attempts;
     return;
   }
   if (!activity.lock || activity.lock->token != abandon.token.value) return;
+  note_begun(known->second, activity, abandon);
   activity.lock.reset();
   activity.visible_at = now + abandon.delay;
   if (abandon.ignore_attempt && activity.attempts > 0) --activity.attempts;

@@ -70,7 +70,8 @@ Orchestration<Raw> diverge(OrchestrationContext ctx, Raw input, Ledger* ledger) 
 enum class Family : std::uint8_t { kActivities, kWaiting, kInstances, kCombined, kPlain, kRecording };
 
 Family family_of(Op op) {
-  if (op == Op::kUnknownActivity || op == Op::kUnknownTimedActivity || op == Op::kDroppedUnknownActivity)
+  if (op == Op::kUnknownActivity || op == Op::kUnknownTimedActivity || op == Op::kRetiredActivity ||
+      op == Op::kDroppedUnknownActivity)
     return Family::kActivities;
   if (op > Op::kSaga) return Family::kInstances;
   if (op < Op::kTimer) return Family::kActivities;

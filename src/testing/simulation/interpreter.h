@@ -39,10 +39,11 @@ inline constexpr std::string_view kLater = "Later";
 inline constexpr std::string_view kRelease = "Release";
 inline constexpr std::string_view kRaise = "Raise";
 inline constexpr std::string_view kEnqueue = "Enqueue";
-inline constexpr std::string_view kGreet = "Greet";  // version 2.0.0 begins with it
+inline constexpr std::string_view kGreet = "Greet";      // version 2.0.0 begins with it
+inline constexpr std::string_view kRetired = "Retired";  // never ends by itself
 }  // namespace activity
 
-// Generation 0: version 1.0.0. Generation 1: 2.0.0 beside it, and the activity that is new there.
+// Generation 0: version 1.0.0. Generation 1: 2.0.0 beside it, and the activity that is new there. It lacks "Retired".
 [[nodiscard]] Registry interpreter_registry(const std::shared_ptr<Ledger>& ledger, int generation);
 // Just the activities, which registers them.
 void add_interpreter_activities(Registry& registry, const std::shared_ptr<Ledger>& ledger, int generation);

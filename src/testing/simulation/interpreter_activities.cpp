@@ -102,6 +102,7 @@ void add_interpreter_activities(Registry& registry, const std::shared_ptr<Ledger
     ledger->keep(token, std::move(context), std::move(completion));
   };
   registry.add_async_activity(activity::kNever, keep);
+  if (generation == 0) registry.add_async_activity(activity::kRetired, keep);
   // It has time to tell how far it is.
   registry.add_async_activity(activity::kLater,
                               [keep](ActivityContext context, const std::string& token, Ledger::Completion completion) {

@@ -61,6 +61,8 @@ Call call_for(const Run& run, const Step& step) {
       return {activity::kEcho, token, options.tag(std::string(kUnservedTag)).schedule_to_start_timeout(soon(step))};
     case Op::kUnknownTimedActivity:
       return {kUnknown, token, options.schedule_to_start_timeout(soon(step))};
+    case Op::kRetiredActivity:
+      return {activity::kRetired, token, options.schedule_to_start_timeout(soon(step)).timeout(soon(step) * 10)};
     case Op::kDroppedCompletion:
       return {activity::kDrops, token, options};
     case Op::kProgress:

@@ -259,7 +259,7 @@ class LifeClient {
   // What no node has or serves: at any time, or before the roll-out of the second version.
   [[nodiscard]] bool is_missing_code(const std::string& reason) const {
     const auto names = [&](std::string_view what) { return reason.find(what) != std::string::npos; };
-    if (names(kUnknown) || names(kUnservedTag) || names(kUnservedVersion)) return true;
+    if (names(kUnknown) || names(kUnservedTag) || names(kUnservedVersion) || names(activity::kRetired)) return true;
     const auto has_second = [](const NodeInfo& node) {
       return std::any_of(node.orchestrations.begin(), node.orchestrations.end(),
                          [](const OrchestrationVersion& code) { return code.version.to_string() == kSecondVersion; });

@@ -55,6 +55,7 @@ constexpr std::array<std::string_view, kOps> kOpNames = {
     "trace",
     "saga",
     "unknown timed activity",
+    "retired activity",
     "unknown activity",
     "unknown child",
     "shared child",

@@ -68,6 +68,8 @@ enum class Op : std::uint8_t {
   kSaga,
   kUnknownTimedActivity,  // no node has its code; schedule-to-start timeout. The generator draws it as
                           // kUnservedActivity
+  kRetiredActivity,       // only old nodes have its code; it never ends by itself; schedule-to-start and start-to-close
+                          // timeouts. The generator draws it as kUnservedActivity
   // what only programs of lifecycles do
   kUnknownActivity,  // detached; no node has its code: it ends as poison; `number` is how long the code then waits
   kUnknownChild,     // the same of a child

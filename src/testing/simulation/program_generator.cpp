@@ -59,7 +59,7 @@ class Generator {
     }
     made.id = "s" + std::to_string(++steps_);
     made.number = number(made.op);
-    if (made.op == Op::kUnservedActivity && made.number % 2 == 1) made.op = Op::kUnknownTimedActivity;
+    if (made.op == Op::kUnservedActivity) vary_unserved(made);
     if (made.op == Op::kUnknownActivity || made.op == Op::kUnknownChild) vary_unknown(made);
     if (is_between(made.op, Op::kSetKey, Op::kReadKey) || made.op == Op::kForeignKey) {
       made.key = "k" + std::to_string(dice_.below(3));
@@ -77,6 +77,11 @@ class Generator {
       made.programs.push_back(life_child(made));
     }
     return made;
+  }
+
+  static void vary_unserved(Step& step) {
+    if (step.number % 2 == 1) step.op = Op::kUnknownTimedActivity;
+    if (step.number % 4 == 0) step.op = Op::kRetiredActivity;
   }
 
   // Thrown for aside, so that the other choices of the seed stay as they are.

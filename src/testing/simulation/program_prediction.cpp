@@ -95,6 +95,7 @@ class Prediction {
       case Op::kSilentActivity:
       case Op::kUnservedActivity:
       case Op::kUnknownTimedActivity:
+      case Op::kRetiredActivity:
         return {"timed out"};
       case Op::kDroppedCompletion:
         return {"failed: " + std::string(kCompletionDropped)};

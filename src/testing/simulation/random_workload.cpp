@@ -73,6 +73,15 @@ class Planner {
   RootPlan plan_;
 };
 
+bool has_retired_activity(const Program& program) {
+  bool found = false;
+  for_each_step(program, [&found](const Step& step) {
+    found = found || step.op == Op::kRetiredActivity ||
+            std::any_of(step.programs.begin(), step.programs.end(), has_retired_activity);
+  });
+  return found;
+}
+
 // Thrown for aside, so that the programs stay as they are.
 bool random_tags_all(std::uint64_t seed) {
   return Dice(Dice(seed ^ 0x7A66ED).next()).chance(15);
@@ -137,6 +146,11 @@ void RandomWorkload::predict_all() {
     for (const Program& program : life.generations) predict(program, intervention, rules_);
     if (life.unserved) predict(*life.unserved, {}, rules_);
   }
+}
+
+bool RandomWorkload::needs_unknown_names() const {
+  return !lives_.empty() || std::any_of(plans_.begin(), plans_.end(),
+                                        [](const RootPlan& plan) { return has_retired_activity(plan.program); });
 }
 
 bool RandomWorkload::may_be_pruned(const std::string& instance) const {

@@ -79,7 +79,7 @@ class RandomWorkload final : public Workload {
   [[nodiscard]] std::vector<std::string> check(Provider& store, const RunFacts& facts) override;
 
   // Some node must fetch an unknown name, or it never ends as poison.
-  [[nodiscard]] bool needs_unknown_names() const override { return !lives_.empty(); }
+  [[nodiscard]] bool needs_unknown_names() const override;
   [[nodiscard]] bool may_be_pruned(const std::string& instance) const override;
 
   [[nodiscard]] const std::vector<RootPlan>& plans() const noexcept { return plans_; }

@@ -176,7 +176,8 @@ void WorkloadCheck::find_poisoned() {
 
 bool WorkloadCheck::is_of_one_in_vain(const std::optional<ErrorDetails>& error) const {
   const auto* poison = error ? std::get_if<PoisonError>(&*error) : nullptr;
-  return poison && poison->subject == PoisonSubject::kActivity && poison->activity_name == kUnknown &&
+  return poison && poison->subject == PoisonSubject::kActivity &&
+         (poison->activity_name == kUnknown || poison->activity_name == activity::kRetired) &&
          fetched_in_vain_.contains({poison->instance, poison->execution_id, poison->activity_id});
 }
 

@@ -95,13 +95,14 @@ void WorkloadCheck::check_activity(const ActivityKey& key, const events::Activit
                                std::to_string(key.execution) + ", told " + scheduled.input.value_or("nothing") + ")";
   if (timed_out) {
     // Only those that never end, or that nobody may start, have a timeout that can strike.
-    const bool has_no_node = scheduled.tag == std::string(kUnservedTag) || scheduled.name == kUnknown;
+    const bool is_retired = scheduled.name == activity::kRetired;
+    const bool has_no_node = scheduled.tag == std::string(kUnservedTag) || scheduled.name == kUnknown || is_retired;
     const bool never_starts = has_no_node && scheduled.timeouts.schedule_to_start;
     const bool never_ends = scheduled.name == activity::kNever && scheduled.timeouts != ActivityTimeouts{};
     if (!never_starts && !never_ends) add(key.instance, "that " + activity + " does not time out", recorded.text);
     return;
   }
-  if (scheduled.name == kUnknown) {
+  if (scheduled.name == kUnknown || scheduled.name == activity::kRetired) {
     if (recorded.completed || recorded.text.find("poison") == std::string::npos) {
       add(key.instance, "that " + activity + " ends as poison", outcome_text(recorded));
     } else if (scheduled.timeouts.schedule_to_start &&

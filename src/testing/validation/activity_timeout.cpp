@@ -183,6 +183,50 @@ void an_activity_that_has_begun_does_not_expire_when_it_is_given_back_uncounted(
   expect_equal(item.attempt_count, 1U, "the attempt");
 }
 
+// A node may shut down after it has run the code, and a node without the code may fetch the activity next.
+void an_activity_that_has_begun_never_expires(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_activity(timed(activity("a", 2)));
+  take(scene.store().abandon_work_item(
+      {.token = scene.fetch_work().token, .delay = Milliseconds{0}, .ignore_attempt = true, .has_begun = true}));
+  for (int fetch = 0; fetch < 2; ++fetch) {
+    const WorkItem item = scene.fetch_work();
+    expect(!item.expired, "it is marked although it has begun");
+    expect_equal(item.attempt_count, 1U, "the attempt");
+    expect(!item.record.timeouts.schedule_to_start, "its start is still timed");
+    abandon_work(scene, item.token, Milliseconds{0}, true);
+    scene.advance(kTimeout);
+  }
+  expect(!scene.fetch_work().expired, "it is marked although it has begun");
+}
+
+// The node that ran the code may abandon the activity after another node has fetched it.
+void an_activity_that_has_begun_under_a_lost_lock_never_expires(ProviderFactory& factory) {
+  for (const bool first_is_first : {true, false}) {
+    Scene scene(factory);
+    scene.enqueue_activity(timed(activity("a", 2)));
+    WorkFetch brief;
+    brief.lock_timeout = Milliseconds{1};
+    const WorkItem first = scene.fetch_work(brief);
+    scene.advance(Milliseconds{1});
+    const WorkItem second = scene.fetch_work();
+    const auto abandon_first = [&] {
+      take(scene.store().abandon_work_item(
+          {.token = first.token, .delay = Milliseconds{0}, .ignore_attempt = true, .has_begun = true}));
+    };
+    if (first_is_first) abandon_first();
+    abandon_work(scene, second.token, Milliseconds{0}, true);
+    if (!first_is_first) abandon_first();
+    for (int fetch = 0; fetch < 2; ++fetch) {
+      const WorkItem item = scene.fetch_work();
+      expect(!item.expired, "it is marked although it has begun");
+      expect_equal(item.attempt_count, 1U, "the attempt");
+      abandon_work(scene, item.token, Milliseconds{0}, true);
+      scene.advance(kTimeout);
+    }
+  }
+}
+
 void without_a_timeout_an_activity_waits_for_ever(ProviderFactory& factory) {
   Scene scene(factory);
   scene.enqueue_activity(tagged(activity("a", 2), "gpu"));
@@ -322,6 +366,9 @@ ValidationTests activity_timeout_tests() {
        &an_activity_that_was_given_back_uncounted_can_expire},
       {"activity_timeout", "an_activity_that_has_begun_does_not_expire_when_it_is_given_back_uncounted",
        &an_activity_that_has_begun_does_not_expire_when_it_is_given_back_uncounted},
+      {"activity_timeout", "an_activity_that_has_begun_never_expires", &an_activity_that_has_begun_never_expires},
+      {"activity_timeout", "an_activity_that_has_begun_under_a_lost_lock_never_expires",
+       &an_activity_that_has_begun_under_a_lost_lock_never_expires},
       {"activity_timeout", "without_a_timeout_an_activity_waits_for_ever",
        &without_a_timeout_an_activity_waits_for_ever},
       {"activity_timeout", "details_come_with_the_next_fetch", &details_come_with_the_next_fetch},
