@@ -1,5 +1,6 @@
 // The server's clock decides, whatever the clocks of the nodes say.
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -8,8 +9,10 @@
 
 #include <perdure/perdure.h>
 #include "postgres/orders.h"
+#include "providers/postgres/postgres_store.h"
 #include "support/calling_sink.h"
 #include "support/postgres_schema.h"
+#include "support/postgres_shared.h"
 
 namespace perdure::test {
 namespace {
@@ -94,6 +97,34 @@ TEST(PostgresTime, NeverRunsBackwardsForAProvider) {
   EXPECT_EQ(store->now(), kStart + 45min) << "the clock has caught up";
   schema.advance(1min);
   EXPECT_EQ(store->now(), kStart + 46min);
+}
+
+// A node asks for the time with its locks held, several times for each request.
+TEST(PostgresTime, CostsFewCallsWhileTheServerIsBehind) {
+  PostgresSchema schema(kStart);
+  const auto clock = std::make_shared<ManualClock>(kStart);
+  clock->advance(1h);  // since the machine was booted
+  PostgresOptions options;
+  options.schema = schema.name();
+  options.clock = clock;
+  const auto store = PostgresProvider::connect(shared_postgres_url(), options);
+  schema.step(-10min);
+  const auto advance = [&](Milliseconds by) {
+    schema.step(by);
+    clock->advance(by);
+  };
+  const auto& counted = dynamic_cast<const postgres::PostgresStore&>(*store);
+  for (int i = 0; i < 2; ++i) {  // the first response shows the step, and the second call proposes a time
+    ASSERT_TRUE(store->fetch_work_items({}).has_value());
+    advance(10ms);
+  }
+  const std::uint64_t before = counted.round_trips();
+  for (int i = 0; i < 1'000; ++i) {
+    advance(10ms);
+    static_cast<void>(store->now());
+  }
+  EXPECT_LE(counted.round_trips() - before, 11U) << "one for each second";
+  EXPECT_EQ(store->now(), kStart + 10'020ms * 9 / 10);
 }
 
 // A clock that is set back is reported when it is certain that no response was only late.

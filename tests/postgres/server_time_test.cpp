@@ -19,6 +19,7 @@ constexpr Timestamp kNoon{Milliseconds{1'700'000'000'000}};
 TEST(ServerTimes, FollowTheServer) {
   ServerTime time(1s);
   EXPECT_EQ(time.latest(), std::nullopt);
+  EXPECT_EQ(time.recent(0s), std::nullopt) << "the steady clock has just begun";
   EXPECT_EQ(time.report(kNoon, 5s).time, kNoon);
   EXPECT_EQ(time.recent(5s + 999ms), kNoon + 999ms);
   EXPECT_EQ(time.recent(6s), std::nullopt);
@@ -168,6 +169,43 @@ TEST(ServerTimes, FollowTheServerAfterItHasCaughtUp) {
   EXPECT_GE(server.store_time(), before);
   EXPECT_EQ(first.proposal(server.steady()), std::nullopt);
   EXPECT_EQ(second.proposal(server.steady()), std::nullopt);
+}
+
+// A node that asks the server only if recent() does not know. Its own calls report a time every 100 ms.
+TEST(ServerTimes, StayRecentWhileTheServerIsBehind) {
+  Server server;
+  ServerTime node(1s);
+  ServerTime other(1s);
+  call(node, server);
+  call(other, server);
+  server.step(-10min);
+  for (int i = 0; i < 20; ++i) {  // until a report and a proposal have shown the state
+    call(node, server);
+    server.pass(10ms);
+  }
+  Timestamp last{};
+  for (const Milliseconds end = server.steady() + 5min; server.steady() < end; server.pass(10ms)) {
+    if (server.steady().count() % 100 == 0) {
+      call(node, server);
+      call(other, server);
+    }
+    for (ServerTime* const each : {&node, &other}) {
+      const auto recent = each->recent(server.steady());
+      ASSERT_TRUE(recent.has_value()) << "after " << server.steady().count() << " ms";
+      EXPECT_GE(*recent, server.store_time());
+      EXPECT_LE(*recent, server.store_time() + 200ms);
+    }
+    const Timestamp now = *node.recent(server.steady());
+    EXPECT_GE(now, last);
+    last = now;
+  }
+}
+
+TEST(ServerTimes, AreNotRecentByAReportThatIsTooEarly) {
+  ServerTime time(1s);
+  static_cast<void>(time.report(kNoon, 0s));
+  static_cast<void>(time.report(kNoon - 60s, 900ms));
+  EXPECT_EQ(time.recent(1s), std::nullopt);
 }
 
 // ---- jumps ----

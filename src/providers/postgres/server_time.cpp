@@ -18,7 +18,7 @@ Timestamp ServerTime::least(Milliseconds steady) const noexcept {
 ServerTime::Report ServerTime::report(Timestamp reported, Milliseconds steady) noexcept {
   if (latest_ == Timestamp()) {
     heard_ = latest_ = reported;
-    heard_at_ = steady;
+    heard_at_ = reported_at_ = steady;
     return {latest_, jumps_.seen(reported, steady, false)};
   }
   const Timestamp expected = std::max(least(steady), latest_);
@@ -26,17 +26,23 @@ ServerTime::Report ServerTime::report(Timestamp reported, Milliseconds steady) n
   if (early) {
     behind_ = true;
     latest_ = expected;  // the next call proposes it
-  } else if (reported > least(steady)) {
-    heard_ = reported;
-    heard_at_ = steady;
+  } else {
+    reported_at_ = steady;
+    if (reported > least(steady)) {
+      heard_ = reported;
+      heard_at_ = steady;
+    }
   }
   latest_ = std::max(latest_, reported);
   return {latest_, jumps_.seen(reported, steady, early)};
 }
 
 std::optional<Timestamp> ServerTime::recent(Milliseconds steady) noexcept {
-  if (steady - heard_at_ >= tolerance_) return std::nullopt;
-  return estimate(steady);
+  if (latest_ == Timestamp() || steady - reported_at_ >= tolerance_) return std::nullopt;
+  if (steady - heard_at_ < tolerance_) return estimate(steady);
+  // Reports come, and none of them is later than a store that advances at nine tenths explains.
+  latest_ = std::max(latest_, least(steady));
+  return latest_;
 }
 
 Timestamp ServerTime::estimate(Milliseconds steady) noexcept {

@@ -32,7 +32,8 @@ class ServerTime {
   };
   // Takes note of a time that the server has reported.
   Report report(Timestamp reported, Milliseconds steady) noexcept;
-  // Returns the time by the last report, or std::nullopt if that is older than the tolerance.
+  // Returns the time by the reports so far, or std::nullopt if there is none or the last one is older than the
+  // tolerance. Reports that are too early do not count.
   [[nodiscard]] std::optional<Timestamp> recent(Milliseconds steady) noexcept;
   // Returns the same, however old the last report is.
   [[nodiscard]] Timestamp estimate(Milliseconds steady) noexcept;
@@ -47,10 +48,11 @@ class ServerTime {
   [[nodiscard]] Timestamp least(Milliseconds steady) const noexcept;
 
   Milliseconds tolerance_;
-  Timestamp latest_{};        // that any caller has seen
-  Timestamp heard_{};         // the report that demands most of later ones,
-  Milliseconds heard_at_{0};  // and when it came
-  Timestamp proposed_{};      // last
+  Timestamp latest_{};           // that any caller has seen
+  Timestamp heard_{};            // the report that demands most of later ones,
+  Milliseconds heard_at_{0};     // and when it came
+  Milliseconds reported_at_{0};  // when the last report came that was not too early
+  Timestamp proposed_{};         // last
   ServerJumps jumps_;
   bool behind_ = false;
 };
