@@ -1,4 +1,4 @@
-// Operations on many instances. Each instance has its own transaction, so that a long clean-up does not block queues.
+// Operations on many instances. Each instance has its own transactions, so that a long clean-up does not block queues.
 // An instance may be replaced between the list and that transaction, so each transaction checks the filter again.
 #pragma once
 

@@ -1,6 +1,9 @@
 // The one writer: group commit, who pays for a sync, who waits for whom, and what a store does that nobody uses.
 #include <array>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
@@ -15,6 +18,7 @@
 #include <perdure/metrics.h>
 #include "providers/fault_vfs.h"
 #include "providers/sqlite/schema.h"
+#include "providers/sqlite/sqlite_store.h"
 #include "providers/sqlite/writer.h"
 #include "providers/sqlite_scene.h"
 
@@ -50,6 +54,8 @@ class Gate {
   bool open_ = false;
 };
 
+constexpr std::size_t kMebibyteOfLog = std::size_t{1} << 20;
+
 class SqliteWriter : public ::testing::Test {
  protected:
   [[nodiscard]] std::uint64_t syncs() const { return disk_.count(FileCall::kSync); }
@@ -59,6 +65,14 @@ class SqliteWriter : public ::testing::Test {
     const std::uint64_t before = syncs();
     call();
     return syncs() - before;
+  }
+  // Transactions that a call makes.
+  template <class Call>
+  static std::uint64_t transactions_of(Scene& scene, const Call& call) {
+    const auto& store = dynamic_cast<const sqlite::SqliteStore&>(scene.store());
+    const std::uint64_t before = store.write_transactions();
+    call();
+    return store.write_transactions() - before;
   }
   void hold_syncs() {
     disk_.set_hook([this](const FileOperation& operation) {
@@ -132,10 +146,11 @@ class SqliteGroup : public SqliteWriter {
                                 .failed = [] {}});
   }
 
-  std::future<std::optional<ProviderError>> start(std::function<void(sqlite::Store&)> run) {
-    return std::async(std::launch::async, [this, run = std::move(run)] {
+  std::future<std::optional<ProviderError>> start(std::function<void(sqlite::Store&)> run, std::size_t bytes = 0) {
+    return std::async(std::launch::async, [this, run = std::move(run), bytes] {
       std::optional<ProviderError> error;
       sqlite::Job job;
+      job.bytes = bytes;
       job.run = [&](sqlite::Store& store, std::size_t) { run(store); };
       job.fail = [&](std::size_t, const ProviderError& failure) { error = failure; };
       writer_->execute(job);
@@ -172,6 +187,24 @@ TEST_F(SqliteGroup, WhoComesDuringACommitGoesIntoTheNextTogether) {
   for (auto& other : others) EXPECT_FALSE(other.get());
   EXPECT_EQ(syncs() - before, 2U);
   EXPECT_EQ(messages(), kCallers + 1);
+}
+
+// Five callers of 7 MiB each: two, two and one share a transaction.
+TEST_F(SqliteGroup, CutsAGroupByBytes) {
+  hold_syncs();
+  const std::uint64_t before = writer_->write_transactions();
+  auto first = start([](sqlite::Store& store) { enqueue(store, 0); });
+  gate_.wait();
+  std::vector<std::future<std::optional<ProviderError>>> others;
+  for (int number = 1; number <= 5; ++number) {
+    others.push_back(start([number](sqlite::Store& store) { enqueue(store, number); }, 7 * kMebibyteOfLog));
+  }
+  wait_for_callers(5);
+  gate_.open();
+  EXPECT_FALSE(first.get());
+  for (auto& other : others) EXPECT_FALSE(other.get());
+  EXPECT_EQ(writer_->write_transactions() - before, 4U);
+  EXPECT_EQ(messages(), 6);
 }
 
 TEST_F(SqliteGroup, WhoFailsInAGroupFailsAlone) {
@@ -215,6 +248,64 @@ TEST_F(SqliteGroup, RunsAGroupTwiceHoweverManyPartsFail) {
   EXPECT_LE(runs, 2 * kParts);
   for (std::size_t part = 0; part < kParts; ++part) EXPECT_EQ(failed[part], part % 2 == 1) << part;
   EXPECT_EQ(messages(), static_cast<std::int64_t>(kParts) / 2);
+}
+
+// The batch, which is one call, must not become one transaction and one log of 64 MiB.
+TEST_F(SqliteWriter, SplitsABatchByBytesAndBoundsTheLog) {
+  Scene scene(file_);
+  std::vector<MessageRecord> messages;
+  for (int number = 0; number < 64; ++number) {
+    messages.push_back(start_message("i" + std::to_string(number)));
+    messages.back().body = std::string(kMebibyteOfLog, static_cast<char>('a' + number % 26));
+  }
+  EXPECT_EQ(transactions_of(scene,
+                            [&] {
+                              for (const auto& result : scene.store().enqueue_messages(messages)) take(result);
+                            }),
+            4U);
+  EXPECT_LE(std::filesystem::file_size(file_.path() + "-wal"), 40 * kMebibyteOfLog);
+  for (const MessageRecord& message : messages) {
+    const OrchestrationItem item = scene.fetch();
+    EXPECT_EQ(item.instance, message.instance);
+    ASSERT_EQ(item.messages.size(), 1U);
+    EXPECT_EQ(item.messages[0].record.body, message.body);
+  }
+}
+
+TEST_F(SqliteWriter, AnElementAboveTheBoundHasATransactionOfItsOwn) {
+  Scene scene(file_);
+  std::vector<MessageRecord> messages{start_message("a"), start_message("b"), start_message("c"), start_message("d")};
+  messages[1].body = std::string(17 * kMebibyteOfLog, 'x');
+  EXPECT_EQ(transactions_of(scene,
+                            [&] {
+                              for (const auto& result : scene.store().enqueue_messages(messages)) take(result);
+                            }),
+            3U);
+  EXPECT_EQ(open_plainly(file_.path()).integer("SELECT count(*) FROM messages"), 4);
+}
+
+TEST_F(SqliteWriter, PrunesALongPastInSeveralTransactions) {
+  Scene scene(file_);
+  scene.create("a");
+  open_plainly(file_.path())
+      .execute(
+          "UPDATE instances SET execution = 2601; UPDATE executions SET execution = 2601; UPDATE history SET execution "
+          "= 2601;"
+          "WITH RECURSIVE past(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM past WHERE number < 2600)"
+          " INSERT INTO executions(key, execution, status, carry_forward, started_at, completed_at)"
+          " SELECT key, number, 5, 0, 1, 2 FROM past, instances;"
+          "INSERT INTO history(key, execution, first_event, events, body_bytes, data)"
+          " SELECT key, execution, 1, 3, 1048576, x'00' FROM executions WHERE execution <= 20");
+  PruneResult pruned;
+  PruneOptions options;
+  options.keep_last = 101;
+  EXPECT_EQ(transactions_of(scene, [&] { pruned = take(scene.admin().prune_executions("a", options)); }), 4U)
+      << "one for the bytes of the first 16 executions, and three for the number of the others";
+  EXPECT_EQ(pruned.instances, 1U);
+  EXPECT_EQ(pruned.executions, 2'500U);
+  EXPECT_EQ(pruned.events, 60U);
+  EXPECT_EQ(take(scene.admin().list_executions("a")).size(), 101U);
+  EXPECT_EQ(take(scene.admin().prune_executions("a", options)).executions, 0U);
 }
 
 TEST_F(SqliteWriter, ABatchOfGoodAndDuplicateActivitiesIsOneSyncForEachTransaction) {

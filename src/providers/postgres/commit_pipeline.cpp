@@ -10,6 +10,7 @@
 #include "providers/parent_links.h"
 #include "providers/postgres/sql.h"
 #include "providers/postgres/versions.h"
+#include "providers/record_bytes.h"
 
 namespace perdure::postgres {
 
@@ -20,24 +21,6 @@ bool same_claim(const WorkFetch& one, const WorkFetch& other) {
   WorkFetch copy = one;
   copy.limit = other.limit;
   return copy == other;
-}
-
-std::size_t bytes_of(const std::vector<MessageRecord>& messages) {
-  std::size_t bytes = 0;
-  for (const MessageRecord& message : messages) bytes += message.body.size();
-  return bytes;
-}
-
-// Of what the server gets for the turn, apart from names and numbers.
-std::size_t bytes_of(const TurnCommit& commit) {
-  std::size_t bytes = bytes_of(commit.activities) + bytes_of(commit.messages);
-  for (const EventRecord& event : commit.events) bytes += event.body.size();
-  for (const KeyValueMutation& mutation : commit.key_values) {
-    if (const auto* set = std::get_if<SetKeyValue>(&mutation)) bytes += set->value.size();
-  }
-  if (commit.status && commit.status->output) bytes += commit.status->output->size();
-  if (commit.custom_status && commit.custom_status->value) bytes += commit.custom_status->value->size();
-  return bytes;
 }
 
 // Whether a worker would see a new activity at once.

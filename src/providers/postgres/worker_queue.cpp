@@ -12,6 +12,7 @@
 #include "providers/postgres/postgres_store.h"
 #include "providers/postgres/sql.h"
 #include "providers/postgres/tokens.h"
+#include "providers/record_bytes.h"
 #include "providers/store_errors.h"
 
 namespace perdure::postgres {
@@ -87,7 +88,7 @@ bool names_activity_twice(std::span<const Abandon> abandons) {
 
 bool exceeds_batch(std::span<const WorkAck> acks) {
   std::size_t bytes = 0;
-  for (const WorkAck& ack : acks) bytes += ack.completion ? ack.completion->body.size() : 0;
+  for (const WorkAck& ack : acks) bytes += bytes_of(ack);
   return bytes > kMaxBatchBytes;
 }
 

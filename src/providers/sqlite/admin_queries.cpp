@@ -111,11 +111,13 @@ std::vector<PruneCandidate> prune_candidates(Connection& connection, const Insta
   while (rows.step()) {
     InstanceInfo info = read_info(rows);
     if (!matches(filter, info)) continue;
-    const bool has_old =
-        info.execution_id > kFirstExecutionId && connection
-                                                     .query(sql::kOldExecutions, rows.integer(0), info.execution_id,
-                                                            options.completed_before, std::uint64_t{options.keep_last})
-                                                     .step();
+    bool has_old = false;
+    if (info.execution_id > kFirstExecutionId) {
+      has_old = connection
+                    .query(sql::kOldExecutions, rows.integer(0), info.execution_id, options.completed_before,
+                           std::uint64_t{options.keep_last}, 1)
+                    .step();
+    }
     candidates.push_back({.instance = std::move(info.id), .has_old_executions = has_old});
   }
   return candidates;

@@ -38,13 +38,32 @@ ProviderResult<PruneResult> SqliteStore::prune_matching(const InstanceFilter& fi
       [&](Connection& connection) { return prune_candidates(connection, filter, options); });
   if (!candidates) return candidates.error();
   return prune_each(*candidates, limit, [&](const std::string& instance) {
-    return change<std::optional<PruneResult>>(kDurable,
-                                              [&](Store& store) -> ProviderResult<std::optional<PruneResult>> {
-                                                if (!is_matching(store.connection(), filter, instance))
-                                                  return std::optional<PruneResult>();
-                                                return done(store.prune(instance, options));
-                                              });
+    return prune_in_steps(instance, options,
+                          [&](Connection& connection) { return is_matching(connection, filter, instance); });
   });
+}
+
+ProviderResult<PruneResult> SqliteStore::prune_executions(const std::string& instance, const PruneOptions& options) {
+  const ProviderResult<std::optional<PruneResult>> pruned =
+      prune_in_steps(instance, options, [](Connection&) { return true; });
+  if (!pruned) return pruned.error();
+  return pruned->value();
+}
+
+ProviderResult<std::optional<PruneResult>> SqliteStore::prune_in_steps(
+    const std::string& instance, const PruneOptions& options, const std::function<bool(Connection&)>& may_prune) {
+  PruneProgress progress;
+  while (!progress.is_complete) {
+    const ProviderResult<PruneProgress> next =
+        change<PruneProgress>(kDurable, [&](Store& store) -> ProviderResult<PruneProgress> {
+          if (may_prune(store.connection())) return store.prune(instance, options, progress);
+          return PruneProgress{.result = progress.result, .is_complete = true};
+        });
+    if (!next) return next.error();
+    progress = *next;
+  }
+  if (progress.result.instances == 0) return std::optional<PruneResult>();
+  return std::optional<PruneResult>(progress.result);
 }
 
 void SqliteStore::damage_history(const std::string& instance) {

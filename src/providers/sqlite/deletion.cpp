@@ -6,12 +6,15 @@
 
 #include "providers/sqlite/sql.h"
 #include "providers/sqlite/store.h"
+#include "providers/sqlite/transaction_load.h"
 #include "providers/store_errors.h"
 
 namespace perdure::sqlite {
 
 namespace {
 
+constexpr const char* kHistorySize =
+    "SELECT coalesce(sum(events), 0), coalesce(sum(body_bytes), 0) FROM history WHERE key = ?1 AND execution = ?2";
 constexpr const char* kChildren = "SELECT key FROM instances WHERE parent = ?1 ORDER BY key";
 
 std::vector<std::int64_t> keys_of(Connection& connection, const char* sql, const std::string& parent) {
@@ -185,25 +188,37 @@ void Store::delete_row(const InstanceRow& row, DeleteResult& result) {
   touch(row);
 }
 
-ProviderResult<PruneResult> Store::prune(const std::string& instance, const PruneOptions& options) {
+ProviderResult<PruneProgress> Store::prune(const std::string& instance, const PruneOptions& options,
+                                           const PruneProgress& before) {
+  PruneProgress progress = before;
   const std::optional<InstanceRow> row = find_instance(connection_, instance);
-  if (!row || !row->is_instance()) return no_such_instance(instance);
+  const bool is_there = row && row->is_instance();
+  if (before.incarnation == 0 && !is_there) return no_such_instance(instance);
+  progress.is_complete = true;
+  if (before.incarnation != 0 && (!is_there || row->identity.incarnation != before.incarnation)) return progress;
   std::vector<std::int64_t> executions;
   {
     Query query = connection_.query(sql::kOldExecutions, row->key, row->identity.execution, options.completed_before,
-                                    std::uint64_t{options.keep_last});
+                                    std::uint64_t{options.keep_last}, std::uint64_t{TransactionLoad::kMaxParts});
     while (query.step()) executions.push_back(query.integer(0));
   }
-  PruneResult result;
-  result.instances = 1;
+  progress.incarnation = row->identity.incarnation;
+  progress.result.instances = 1;
+  progress.is_complete = executions.size() < TransactionLoad::kMaxParts;
+  TransactionLoad load;
   for (const std::int64_t execution : executions) {
-    result.events += static_cast<std::uint64_t>(connection_.integer(
-        "SELECT coalesce(sum(events), 0) FROM history WHERE key = ?1 AND execution = ?2", row->key, execution));
+    Query size = connection_.query(kHistorySize, row->key, execution);
+    size.step();
+    if (!load.add(1, static_cast<std::size_t>(size.integer(1)))) {
+      progress.is_complete = false;
+      break;
+    }
+    progress.result.events += static_cast<std::uint64_t>(size.integer(0));
     connection_.run("DELETE FROM history WHERE key = ?1 AND execution = ?2", row->key, execution);
     connection_.run("DELETE FROM executions WHERE key = ?1 AND execution = ?2", row->key, execution);
-    ++result.executions;
+    ++progress.result.executions;
   }
-  return result;
+  return progress;
 }
 
 }  // namespace perdure::sqlite

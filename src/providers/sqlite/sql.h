@@ -199,7 +199,8 @@ inline constexpr const char* kReadKeptKeyValue = "SELECT value FROM key_values W
 inline constexpr const char* kOldExecutions =
     "SELECT execution FROM executions WHERE key = ?1 AND execution <> ?2 AND status <> 0"
     " AND (?3 IS NULL OR completed_at < ?3) AND execution NOT IN"
-    " (SELECT execution FROM executions WHERE key = ?1 ORDER BY execution DESC LIMIT ?4)";
+    " (SELECT execution FROM executions WHERE key = ?1 ORDER BY execution DESC LIMIT ?4)"
+    " ORDER BY execution LIMIT ?5";
 
 // What a test checks for scans. The rest of the statements (admin, clean-up, opening) may take their time.
 inline constexpr std::array kHotStatements = {kFindInstance,

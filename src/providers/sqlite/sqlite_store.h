@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -24,6 +25,7 @@
 #include "providers/history_damage.h"
 #include "providers/home_process.h"
 #include "providers/instance_import.h"
+#include "providers/record_bytes.h"
 #include "providers/sqlite/process_lock.h"
 #include "providers/sqlite/queries.h"
 #include "providers/sqlite/readers.h"
@@ -75,7 +77,8 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
                        [](Store& store, const MessageRecord& message) { return store.enqueue_message(message); });
   }
   ProviderResult<StartOutcome> enqueue_start(const MessageRecord& start, StartPolicy policy) override {
-    return change<StartOutcome>(kDurable, [&](Store& store) { return store.enqueue_start(start, policy); });
+    return change<StartOutcome>(
+        kDurable, [&](Store& store) { return store.enqueue_start(start, policy); }, bytes_of(start));
   }
 
   ProviderResult<WorkBatch> fetch_work_items(const WorkFetch& fetch) override {
@@ -218,18 +221,17 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
     return change<DeleteResult>(kDurable, [&](Store& store) { return store.delete_instances(instances, force); });
   }
   ProviderResult<DeleteResult> delete_matching(const InstanceFilter& filter, std::size_t limit) override;
-  ProviderResult<PruneResult> prune_executions(const std::string& instance, const PruneOptions& options) override {
-    return change<PruneResult>(kDurable, [&](Store& store) { return store.prune(instance, options); });
-  }
+  ProviderResult<PruneResult> prune_executions(const std::string& instance, const PruneOptions& options) override;
   ProviderResult<PruneResult> prune_matching(const InstanceFilter& filter, const PruneOptions& options,
                                              std::size_t limit) override;
   ProviderResult<void> append_history(const std::string& instance, ExecutionId execution,
                                       std::span<const EventRecord> events) override {
-    return change<void>(kDurable, [&](Store& store) { return store.append_history(instance, execution, events); });
+    return change<void>(
+        kDurable, [&](Store& store) { return store.append_history(instance, execution, events); }, bytes_of(events));
   }
 
   ProviderResult<void> import_instances(std::span<const InstanceCopy> instances) override {
-    return change<void>(kDurable, [&](Store& store) { return store.import_instances(instances); });
+    return change<void>(kDurable, [&](Store& store) { return store.import_instances(instances); }, bytes_of(instances));
   }
 
   void damage_history(const std::string& instance) override;
@@ -249,9 +251,13 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   // One answer for each element; `step` answers ProviderResult<T>.
   template <class T, class Element, class Step>
   std::vector<ProviderResult<T>> batch(std::span<const Element> elements, bool durable, const Step& step);
-  // One answer; `step` answers T or ProviderResult<T>, or nothing.
+  // One answer; `step` answers T or ProviderResult<T>, or nothing. `bytes` are those of the values that it writes.
   template <class T, class Step>
-  ProviderResult<T> change(bool durable, const Step& step);
+  ProviderResult<T> change(bool durable, const Step& step, std::size_t bytes = 0);
+  // Several transactions, so that a long past blocks no other process. Returns nothing if the instance is not the one
+  // that `may_prune` accepts.
+  [[nodiscard]] ProviderResult<std::optional<PruneResult>> prune_in_steps(
+      const std::string& instance, const PruneOptions& options, const std::function<bool(Connection&)>& may_prune);
   // `look` gets a connection, and the time if it takes one.
   template <class T, class Look>
   ProviderResult<T> read(const Look& look);
@@ -297,9 +303,12 @@ std::vector<ProviderResult<T>> SqliteStore::batch(std::span<const Element> eleme
   if (elements.empty()) return outcomes;
   if (!writer_) return std::vector<ProviderResult<T>>(elements.size(), ProviderResult<T>(not_writable()));
   const JumpReport report(*time_);
-  for (std::size_t first = 0; first < elements.size(); first += Writer::kPartsPerTransaction) {
+  for (std::size_t first = 0, next = 0; first < elements.size(); first = next) {
+    TransactionLoad load;
+    while (next < elements.size() && load.add(1, bytes_of(elements[next]))) ++next;
     Job job;
-    job.parts = std::min(elements.size() - first, Writer::kPartsPerTransaction);
+    job.parts = load.parts();
+    job.bytes = load.bytes();
     job.durable = durable;
     job.run = [&](Store& store, std::size_t part) { outcomes[first + part] = step(store, elements[first + part]); };
     job.fail = [&](std::size_t part, const ProviderError& error) { outcomes[first + part] = error; };
@@ -311,12 +320,13 @@ std::vector<ProviderResult<T>> SqliteStore::batch(std::span<const Element> eleme
 }
 
 template <class T, class Step>
-ProviderResult<T> SqliteStore::change(bool durable, const Step& step) try {
+ProviderResult<T> SqliteStore::change(bool durable, const Step& step, std::size_t bytes) try {
   if (!home_.is_this()) return used_by_child(home_);
   if (!writer_) return not_writable();
   const JumpReport report(*time_);
   ProviderResult<T> outcome = ProviderError(ProviderErrorKind::kUnavailable, "the store returned no result");
   Job job;
+  job.bytes = bytes;
   job.durable = durable;
   job.run = [&](Store& store, std::size_t) {
     if constexpr (std::is_void_v<decltype(step(store))>) {

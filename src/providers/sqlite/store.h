@@ -63,6 +63,13 @@ class OperationFailed final : public std::runtime_error {
   return std::hash<std::string_view>()(instance) % 64;
 }
 
+// What the steps of a prune have removed so far.
+struct PruneProgress {
+  PruneResult result;
+  std::uint64_t incarnation = 0;  // of the instance; 0 before the first step
+  bool is_complete = false;
+};
+
 // The result of a deletion, and the messages that it does not remove: starts of children whose parents still exist, and
 // the messages that these parents sent after them. The id is free after the deletion, so the child gets it.
 struct Deletion {
@@ -130,7 +137,10 @@ class Store {
   // ---- deletion.cpp ----
   [[nodiscard]] ProviderResult<DeleteResult> delete_instance(const std::string& instance, bool force);
   [[nodiscard]] ProviderResult<DeleteResult> delete_instances(std::span<const std::string> instances, bool force);
-  [[nodiscard]] ProviderResult<PruneResult> prune(const std::string& instance, const PruneOptions& options);
+  // Continues a prune with as many executions as fit into a short transaction. An instance that was deleted or replaced
+  // after the first step ends it.
+  [[nodiscard]] ProviderResult<PruneProgress> prune(const std::string& instance, const PruneOptions& options,
+                                                    const PruneProgress& before);
 
   // ---- import.cpp ----
   [[nodiscard]] ProviderResult<void> import_instances(std::span<const InstanceCopy> instances);

@@ -106,10 +106,9 @@ std::vector<Writer::Waiting*> Writer::next_group() {
   std::unique_lock lock(mutex_);
   arrived_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
   std::vector<Waiting*> group;
-  std::size_t parts = 0;
+  TransactionLoad load;
   for (Waiting* waiting : queue_) {
-    if (!group.empty() && parts + waiting->job->parts > kPartsPerTransaction) break;
-    parts += waiting->job->parts;
+    if (!load.add(waiting->job->parts, waiting->job->bytes)) break;
     group.push_back(waiting);
   }
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(group.size()));

@@ -18,6 +18,7 @@
 #include <perdure/provider_error.h>
 #include "providers/sqlite/connection.h"
 #include "providers/sqlite/store.h"
+#include "providers/sqlite/transaction_load.h"
 
 namespace perdure::sqlite {
 
@@ -25,6 +26,7 @@ namespace perdure::sqlite {
 // of its transaction run once more, each with a savepoint, so a part must not remember that it ran before.
 struct Job {
   std::size_t parts = 1;
+  std::size_t bytes = 0;  // of the values in all parts
   // False: may be forgotten by a power cut (a lock, an attempt), though not by the end of the process.
   bool durable = true;
   std::function<void(Store&, std::size_t part)> run;
@@ -47,9 +49,6 @@ class Writer {
   Writer(std::unique_ptr<Connection> connection, Store::Options store_options, Options options);
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
-  // Bounds what one transaction holds back, and how long it blocks other processes. Longer batches are split.
-  static constexpr std::size_t kPartsPerTransaction = 1'024;
-
   // Finishes the jobs that were handed in.
   ~Writer();
 
