@@ -33,7 +33,12 @@ TEST(ServerTimes, ProposeNineTenthsWhileTheServerIsBehind) {
   static_cast<void>(time.report(kNoon, 0s));
   EXPECT_EQ(time.report(kNoon - 60s, 10s).time, kNoon + 9s);
   EXPECT_EQ(time.proposal(10s), kNoon + 9s);
+  EXPECT_EQ(time.proposal(10s), kNoon + 9s) << "another call, which begins before the store has the first proposal";
+  time.proposal_stored(false);
   EXPECT_EQ(time.proposal(10s), std::nullopt) << "not again at once";
+  time.proposal_refused();
+  EXPECT_EQ(time.proposal(10s), kNoon + 9s);
+  time.proposal_stored(false);
   EXPECT_EQ(time.report(kNoon + 9s, 10s).time, kNoon + 9s);
   EXPECT_EQ(time.proposal(20s), kNoon + 18s);
   EXPECT_EQ(time.recent(20s), std::nullopt);
@@ -47,7 +52,7 @@ TEST(ServerTimes, StopProposingWhenTheServerHasCaughtUp) {
   EXPECT_EQ(time.proposal(50s), kNoon + 45s);
   EXPECT_EQ(time.report(kNoon + 45s, 50s).time, kNoon + 45s);
   EXPECT_EQ(time.proposal(110s), kNoon + 99s);
-  time.server_caught_up();
+  time.proposal_stored(true);
   EXPECT_EQ(time.report(kNoon + 100s, 110s).time, kNoon + 100s);
   EXPECT_EQ(time.proposal(120s), std::nullopt);
   EXPECT_EQ(time.estimate(111s), kNoon + 101s);
@@ -93,9 +98,7 @@ class Server {
 };
 
 void call(ServerTime& node, Server& server) {
-  if (const auto proposed = node.proposal(server.steady()); proposed && server.reach(*proposed)) {
-    node.server_caught_up();
-  }
+  if (const auto proposed = node.proposal(server.steady())) node.proposal_stored(server.reach(*proposed));
   static_cast<void>(node.report(server.store_time(), server.steady()));
 }
 
@@ -229,7 +232,7 @@ class SeenServer {
     const Timestamp clock = kNoon + steady_ - delay + offset_;
     const auto proposed = time_.proposal(steady_);
     if (proposed && delay == 0ms) {
-      if (clock >= *proposed) time_.server_caught_up();
+      time_.proposal_stored(clock >= *proposed);
       proposed_ = std::max(proposed_, *proposed);
     }
     const Milliseconds jump = time_.report(std::max(clock, proposed_), steady_).jump;

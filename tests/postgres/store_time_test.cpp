@@ -12,6 +12,7 @@
 
 #include <perdure/perdure.h>
 #include "postgres/orders.h"
+#include "support/eventually.h"
 #include "support/postgres_schema.h"
 #include "support/postgres_server.h"
 #include "support/postgres_session.h"
@@ -157,6 +158,55 @@ TEST_F(PostgresServerTime, ALockIsCountedFromWhenItIsGranted) {
   EXPECT_GE(answer->now, released);
 }
 
+// ---- A server that is behind and cannot store a time ---------------------------------------------------------------
+
+// A full disk, and a right on the sequence that is missing.
+class PostgresRefusedTime : public PostgresServerTime, public ::testing::WithParamInterface<std::string> {
+ protected:
+  // Sessions that can be told from those of other tests on the server.
+  PostgresRefusedTime() {
+    const std::string& url = shared_postgres_url();
+    const char separator = url.find('?') == std::string::npos ? '?' : '&';
+    store = PostgresProvider::connect(url + separator + "application_name=" + options.schema, options);
+  }
+  void replace(const std::string& function, const std::string& body) const {
+    PostgresSession owner(shared_postgres_url());
+    owner.execute("SET search_path = " + options.schema + "; CREATE OR REPLACE FUNCTION " + function + " AS $$ " +
+                  body + " $$");
+  }
+  void expect_reads() const {
+    EXPECT_TRUE(store->read_status("a").has_value());
+    EXPECT_TRUE(store->admin()->system_metrics().has_value());
+    const InstanceChange ended{.ended = true, .custom_status_after = {}, .key_value = {}};
+    EXPECT_TRUE(store->wait_for_change("a", ended, store->now()).has_value());
+    const WorkWait work{.orchestrations = OrchestrationFetch{}, .activities = WorkFetch{}};
+    EXPECT_TRUE(store->wait_for_work(work, store->now()).has_value());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(States, PostgresRefusedTime, ::testing::Values("53100", "42501"),
+                         [](const auto& state) { return state.param; });
+
+TEST_P(PostgresRefusedTime, FailsWritesAndNoReads) {
+  const std::string reach_time =
+      session.value("SELECT prosrc FROM pg_proc WHERE oid = to_regproc($1)", {options.schema + ".reach_time"});
+  const Timestamp before = store->now();
+  replace("server_ms() RETURNS bigint LANGUAGE sql VOLATILE", "SELECT 1000::bigint");
+  replace("reach_time(seen bigint) RETURNS boolean LANGUAGE plpgsql",
+          "BEGIN RAISE EXCEPTION 'the test says no' USING ERRCODE = '" + GetParam() + "'; END");
+  ASSERT_TRUE(store->fetch_work_items({}).has_value()) << "shows that the server is behind";
+  expect_reads();
+  EXPECT_FALSE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  session.execute("SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE application_name = '" +
+                  options.schema + "'");
+  expect_reads();  // with connections that are made now
+  EXPECT_FALSE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+
+  replace("reach_time(seen bigint) RETURNS boolean LANGUAGE plpgsql", reach_time);
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  EXPECT_GE(std::stoll(session.value("SELECT visible_at FROM " + options.schema + ".messages")),
+            before.time_since_epoch().count());
+}
+
 // ---- A clock that the test moves while a call waits -----------------------------------------------------------------
 
 class PostgresStoreTime : public ::testing::Test {
@@ -280,6 +330,47 @@ TEST_F(PostgresTwoNodes, DoNotTakeEachOthersLocks) {
   EXPECT_TRUE(old_node->fetch_work_items({}).value().items.empty());
   EXPECT_TRUE(new_node->renew_work_lock(activities.items[0].token, 30s).has_value());
   EXPECT_TRUE(new_node->ack_orchestration_item(first_turn_of(instances.items[0], 1)).has_value());
+}
+
+// The second call begins while the first one reports the time to the store.
+TEST_F(PostgresStoreTime, NoCallPassesAFirstProposal) {
+  PostgresOptions options;
+  options.schema = schema.name();
+  options.clock = std::make_shared<ManualClock>(kStoreStart);
+  const auto store = PostgresProvider::connect(shared_postgres_url(), options);
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  PostgresSession other = session_on_schema();
+  {
+    // Two calls at once, so that the pool has two connections. A new one would report the time first.
+    other.execute("BEGIN; LOCK TABLE activities");
+    WaitingCall call(other, [&] { EXPECT_TRUE(store->fetch_work_items({}).has_value()); });
+    EXPECT_TRUE(call.waits());
+    EXPECT_TRUE(store->read_status("a").has_value());
+    other.execute("COMMIT");
+    call.finish();
+  }
+  schema.step(-5min);
+  ASSERT_TRUE(store->fetch_work_items({}).has_value()) << "shows that the server is behind";
+  other.execute("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('perdure store time', 0))");
+  WaitingCall first(other, [&] { EXPECT_TRUE(store->fetch_work_items({}).has_value()); });
+  EXPECT_TRUE(first.waits());
+  std::atomic<bool> fetched = false;
+  ProviderResult<OrchestrationBatch> batch = ProviderError(ProviderErrorKind::kUnavailable, "not asked");
+  std::thread second([&] {
+    batch = store->fetch_orchestration_items({});
+    fetched = true;
+  });
+  PostgresSession observer(shared_postgres_url());
+  EXPECT_TRUE(eventually([&] {
+    return fetched || observer.value("SELECT count(*) FROM pg_stat_activity WHERE " +
+                                     other.value("SELECT pg_backend_pid()") + " = ANY(pg_blocking_pids(pid))") == "2";
+  }));
+  other.execute("COMMIT");
+  first.finish();
+  second.join();
+  ASSERT_TRUE(batch.has_value()) << batch.error().to_string();
+  ASSERT_EQ(batch->items.size(), 1U);
+  EXPECT_GT(batch->items[0].locked_until, kStoreStart);
 }
 
 // As after a failover: the connections are lost, and the new server has another clock.

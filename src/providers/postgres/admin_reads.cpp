@@ -104,7 +104,7 @@ ProviderResult<InstancePage> PostgresStore::list_instances(const InstanceQuery& 
     Parameters parameters = filter_parameters(query.filter);
     parameters.add(*younger == 0 ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(*younger));
     parameters.add(one_more_than(query.limit));
-    const Rows rows = pool_.run(kListInstances, parameters, Repeat::kIfLost);
+    const Rows rows = pool_.run(kListInstances, parameters, Repeat::kRead);
     InstancePage page;
     for (int row = 0; row < rows.size(); ++row) {
       if (page.instances.size() == query.limit) {
@@ -122,7 +122,7 @@ ProviderResult<std::vector<ExecutionId>> PostgresStore::list_executions(const st
   using Executions = std::vector<ExecutionId>;
   return guarded<Executions>([&]() -> ProviderResult<Executions> {
     Executions executions;
-    const Rows rows = pool_.run(kListExecutions, Parameters(instance), Repeat::kIfLost);
+    const Rows rows = pool_.run(kListExecutions, Parameters(instance), Repeat::kRead);
     for (int row = 0; row < rows.size(); ++row) executions.push_back(rows.unsigned_integer(row, 0));
     return executions;
   });
@@ -130,7 +130,7 @@ ProviderResult<std::vector<ExecutionId>> PostgresStore::list_executions(const st
 
 ProviderResult<InstanceInfo> PostgresStore::instance_info(const std::string& instance) {
   return guarded<InstanceInfo>([&]() -> ProviderResult<InstanceInfo> {
-    const Rows rows = pool_.run(kInstanceInfo, Parameters(instance), Repeat::kIfLost);
+    const Rows rows = pool_.run(kInstanceInfo, Parameters(instance), Repeat::kRead);
     if (rows.empty()) return no_such_instance(instance);
     InstanceInfo info = read_info(rows, 0);
     if (rows.boolean(0, 12)) add_lost_output(info);
@@ -146,7 +146,7 @@ void PostgresStore::add_lost_output(InstanceInfo& info) {
 
 ProviderResult<ExecutionInfo> PostgresStore::execution_info(const std::string& instance, ExecutionId execution) {
   return guarded<ExecutionInfo>([&]() -> ProviderResult<ExecutionInfo> {
-    const Rows rows = pool_.run(kExecutionInfo, Parameters(instance, execution), Repeat::kIfLost);
+    const Rows rows = pool_.run(kExecutionInfo, Parameters(instance, execution), Repeat::kRead);
     if (rows.empty()) return no_such_instance(instance);
     if (rows.is_null(0, 0)) {
       const auto history = read_history(instance, execution, 0);
@@ -171,7 +171,7 @@ ProviderResult<std::vector<EventRecord>> PostgresStore::read_history(const std::
                                                                      EventId after) {
   using Events = std::vector<EventRecord>;
   return guarded<Events>([&]() -> ProviderResult<Events> {
-    const Rows rows = pool_.run(kReadEvents, Parameters(instance, execution, after), Repeat::kIfLost);
+    const Rows rows = pool_.run(kReadEvents, Parameters(instance, execution, after), Repeat::kRead);
     if (rows.empty()) return Events();
     HistoryUnpacker unpacker(after);
     for (int row = 0; row < rows.size(); ++row) {
@@ -190,7 +190,7 @@ ProviderResult<std::vector<std::string>> PostgresStore::list_children(const std:
   using Children = std::vector<std::string>;
   return guarded<Children>([&]() -> ProviderResult<Children> {
     Children children;
-    const Rows rows = pool_.run(kListChildren, Parameters(instance), Repeat::kIfLost);
+    const Rows rows = pool_.run(kListChildren, Parameters(instance), Repeat::kRead);
     for (int row = 0; row < rows.size(); ++row) children.push_back(rows.text(row, 0));
     return children;
   });
@@ -198,7 +198,7 @@ ProviderResult<std::vector<std::string>> PostgresStore::list_children(const std:
 
 ProviderResult<InstanceTree> PostgresStore::instance_tree(const std::string& instance) {
   return guarded<InstanceTree>([&]() -> ProviderResult<InstanceTree> {
-    const Rows rows = pool_.run(kInstanceTree, Parameters(instance), Repeat::kIfLost);
+    const Rows rows = pool_.run(kInstanceTree, Parameters(instance), Repeat::kRead);
     if (rows.empty()) return no_such_instance(instance);
     InstanceTree tree{.root = instance, .ids = {}};
     for (int row = 0; row < rows.size(); ++row) tree.ids.push_back(rows.text(row, 0));
@@ -208,7 +208,7 @@ ProviderResult<InstanceTree> PostgresStore::instance_tree(const std::string& ins
 
 ProviderResult<SystemMetrics> PostgresStore::system_metrics() {
   return guarded<SystemMetrics>([&]() -> ProviderResult<SystemMetrics> {
-    const Rows rows = pool_.run(kSystemMetrics, Parameters(), Repeat::kIfLost);
+    const Rows rows = pool_.run(kSystemMetrics, Parameters(), Repeat::kRead);
     return SystemMetrics{.instances = rows.unsigned_integer(0, 0),
                          .executions = rows.unsigned_integer(0, 1),
                          .events = rows.unsigned_integer(0, 2),
@@ -223,7 +223,7 @@ ProviderResult<SystemMetrics> PostgresStore::system_metrics() {
 ProviderResult<QueueDepths> PostgresStore::queue_depths() {
   return guarded<QueueDepths>([&]() -> ProviderResult<QueueDepths> {
     const std::vector<Call> calls{{kMessageDepths, {}}, {kActivityDepths, {}}};
-    const std::vector<Rows> answers = pool_.run(calls, Repeat::kIfLost);
+    const std::vector<Rows> answers = pool_.run(calls, Repeat::kRead);
     return QueueDepths{.messages = answers[0].unsigned_integer(0, 0),
                        .delayed_messages = answers[0].unsigned_integer(0, 1),
                        .activities = answers[1].unsigned_integer(0, 0),
@@ -236,7 +236,7 @@ ProviderResult<std::vector<KeyValue>> PostgresStore::read_key_value_snapshot(con
   using Values = std::vector<KeyValue>;
   return guarded<Values>([&]() -> ProviderResult<Values> {
     Values values;
-    const Rows rows = pool_.run(kValueSnapshot, Parameters(instance), Repeat::kIfLost);
+    const Rows rows = pool_.run(kValueSnapshot, Parameters(instance), Repeat::kRead);
     for (int row = 0; row < rows.size(); ++row) {
       values.push_back({.key = rows.text(row, 0), .value = rows.text(row, 1), .updated_at = rows.time(row, 2)});
     }

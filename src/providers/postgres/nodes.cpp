@@ -49,7 +49,7 @@ ProviderResult<std::vector<NodeInfo>> PostgresStore::list_nodes() {
   using Nodes = std::vector<NodeInfo>;
   return guarded<Nodes>([&]() -> ProviderResult<Nodes> {
     Nodes nodes;
-    const Rows rows = pool_.run(kListNodes, Parameters(), Repeat::kIfLost);
+    const Rows rows = pool_.run(kListNodes, Parameters(), Repeat::kRead);
     for (int row = 0; row < rows.size(); ++row) {
       NodeInfo node;
       node.id = rows.text(row, 0);

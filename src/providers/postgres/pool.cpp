@@ -65,13 +65,30 @@ void Pool::estimate_for_a_while() noexcept {
   estimate_until_ = deadline_after(options_.answer_timeout);
 }
 
-void Pool::propose(Connection& connection, Timestamp time, Deadline deadline) {
-  if (!connection.run(kReachTime, Parameters(time), deadline).boolean(0, 0)) return;
-  const std::scoped_lock guard(time_mutex_);
-  time_.server_caught_up();
+// Returns whether the server's own clock has reached the time. If the server cannot store it, a disk may be full or a
+// right missing: reads continue without it, for which this returns std::nullopt, and writes report the error.
+std::optional<bool> Pool::reach(Connection& connection, Timestamp time, Repeat repeat, Deadline deadline) {
+  try {
+    return connection.run(kReachTime, Parameters(time), deadline).boolean(0, 0);
+  } catch (const PostgresError& error) {
+    if (error.connection_lost() || error.has_foreign_session()) throw;
+    const std::scoped_lock guard(time_mutex_);
+    time_.proposal_refused();
+    if (repeat != Repeat::kRead) throw;
+    return std::nullopt;
+  }
 }
 
-std::unique_ptr<Connection> Pool::take(Deadline deadline) {
+void Pool::propose(Connection& connection, Repeat repeat, Deadline deadline) {
+  const std::optional<Timestamp> time = proposed_time();
+  if (!time) return;
+  const std::optional<bool> caught_up = reach(connection, *time, repeat, deadline);
+  if (!caught_up) return;
+  const std::scoped_lock guard(time_mutex_);
+  time_.proposal_stored(*caught_up);
+}
+
+std::unique_ptr<Connection> Pool::take(Repeat repeat, Deadline deadline) {
   std::unique_ptr<Connection> connection;
   {
     std::unique_lock lock(mutex_);
@@ -95,7 +112,7 @@ std::unique_ptr<Connection> Pool::take(Deadline deadline) {
       const std::scoped_lock guard(time_mutex_);
       latest = time_.latest();
     }
-    if (latest) connection->run(kReachTime, Parameters(*latest), deadline);
+    if (latest) static_cast<void>(reach(*connection, *latest, repeat, deadline));
     return connection;
   } catch (...) {
     // A deadline that is too short for a new connection must not cost other calls theirs.
@@ -129,11 +146,11 @@ void Pool::free_slot() {
 std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat, Deadline deadline) {
   if (!home_.is_this()) throw ProviderFailure(used_by_child(home_));
   for (int tries = 1;; ++tries) {
-    std::unique_ptr<Connection> connection = take(deadline);
+    std::unique_ptr<Connection> connection = take(repeat, deadline);
     try {
       ++round_trips_;
       // In a transaction of its own: other connections that report a time wait for its end.
-      if (const auto time = proposed_time()) propose(*connection, *time, deadline);
+      propose(*connection, repeat, deadline);
       std::vector<Rows> answers = connection->run(calls, deadline);
       give_back(std::move(connection));
       return answers;
@@ -147,7 +164,7 @@ std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat, Deadline
         give_back(std::move(connection));
       }
       if (error.connection_lost() && repeat == Repeat::kNever && answer_lost_) answer_lost_();
-      const bool again = error.is_conflict() || (error.connection_lost() && repeat == Repeat::kIfLost);
+      const bool again = error.is_conflict() || (error.connection_lost() && repeat != Repeat::kNever);
       if (std::chrono::steady_clock::now() >= deadline) throw;
       if (!again || tries == kTries || (error.connection_lost() && tries > 1)) throw;
     } catch (...) {  // no memory for the response, for example

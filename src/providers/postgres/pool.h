@@ -26,6 +26,7 @@ namespace perdure::postgres {
 enum class Repeat : std::uint8_t {
   kNever,   // doing it twice would show
   kIfLost,  // doing it twice is doing it once
+  kRead,    // it writes nothing, and may use an earlier time if the server cannot store a later one
 };
 
 // Thread-safe.
@@ -94,9 +95,11 @@ class Pool {
   [[nodiscard]] std::uint64_t round_trips() const noexcept { return round_trips_; }
 
  private:
-  [[nodiscard]] std::unique_ptr<Connection> take(Deadline deadline);
+  [[nodiscard]] std::unique_ptr<Connection> take(Repeat repeat, Deadline deadline);
   [[nodiscard]] std::optional<Timestamp> proposed_time() noexcept;
-  void propose(Connection& connection, Timestamp time, Deadline deadline);
+  [[nodiscard]] std::optional<bool> reach(Connection& connection, Timestamp time, Repeat repeat, Deadline deadline);
+  // Reports a time to the store if the server's clock is behind.
+  void propose(Connection& connection, Repeat repeat, Deadline deadline);
   void give_back(std::unique_ptr<Connection> connection);
   // After a connection was lost: closes those that no call uses, too, which are probably lost as well.
   void close_idle();

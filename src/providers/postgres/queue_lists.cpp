@@ -31,7 +31,7 @@ ProviderResult<ActivityPage> PostgresStore::list_activities(const ActivityQuery&
   if (!before) return before.error();
   return guarded<ActivityPage>([&]() -> ProviderResult<ActivityPage> {
     const Rows rows =
-        pool_.run(kListActivities, Parameters(*before, query.instance, one_more_than(query.limit)), Repeat::kIfLost);
+        pool_.run(kListActivities, Parameters(*before, query.instance, one_more_than(query.limit)), Repeat::kRead);
     ActivityPage page;
     for (int row = 0; row < rows.size(); ++row) {
       if (page.activities.size() == query.limit) {
@@ -60,7 +60,7 @@ ProviderResult<InstanceQueue> PostgresStore::instance_queue(const std::string& i
       "  SELECT count(*) AS messages, count(*) FILTER (WHERE m.visible_at <= now_ms()) AS visible,"
       "  min(m.visible_at) AS first FROM messages m WHERE m.key = i.key) q WHERE i.id = $1";
   return guarded<InstanceQueue>([&]() -> ProviderResult<InstanceQueue> {
-    const Rows rows = pool_.run(kInstanceQueue, Parameters(instance), Repeat::kIfLost);
+    const Rows rows = pool_.run(kInstanceQueue, Parameters(instance), Repeat::kRead);
     if (rows.size() == 0) return InstanceQueue();
     return InstanceQueue{.messages = rows.unsigned_integer(0, 0),
                          .visible_messages = rows.unsigned_integer(0, 1),
@@ -75,7 +75,7 @@ ProviderResult<StartPage> PostgresStore::list_queued_starts(const StartQuery& qu
   return guarded<StartPage>([&]() -> ProviderResult<StartPage> {
     const Rows rows =
         pool_.run(kQueuedStarts, Parameters(*before, one_more_than(query.limit), std::int64_t{QueuedStart::kHeadBytes}),
-                  Repeat::kIfLost);
+                  Repeat::kRead);
     StartPage page;
     for (int row = 0; row < rows.size(); ++row) {
       if (page.starts.size() == query.limit) {

@@ -48,7 +48,7 @@ constexpr const char* kReadStats =
 ProviderResult<std::optional<InstanceStatus>> PostgresStore::read_status(const std::string& instance) {
   using Status = std::optional<InstanceStatus>;
   return guarded<Status>([&]() -> ProviderResult<Status> {
-    const Rows rows = pool_.run(kReadStatus, Parameters(instance), Repeat::kIfLost);
+    const Rows rows = pool_.run(kReadStatus, Parameters(instance), Repeat::kRead);
     if (rows.empty()) return Status();
     InstanceStatus status;
     status.pending = !rows.boolean(0, 0);
@@ -72,7 +72,7 @@ ProviderResult<std::optional<CustomStatus>> PostgresStore::read_custom_status(co
                                                                               std::uint64_t last_seen_version) {
   using Status = std::optional<CustomStatus>;
   return guarded<Status>([&]() -> ProviderResult<Status> {
-    const Rows rows = pool_.run(kReadCustomStatus, Parameters(instance, last_seen_version), Repeat::kIfLost);
+    const Rows rows = pool_.run(kReadCustomStatus, Parameters(instance, last_seen_version), Repeat::kRead);
     if (rows.empty()) return Status();
     return Status(CustomStatus{.value = rows.optional_text(0, 0), .version = rows.unsigned_integer(0, 1)});
   });
@@ -82,7 +82,7 @@ ProviderResult<std::optional<std::string>> PostgresStore::read_key_value(const s
                                                                          const std::string& key) {
   using Value = std::optional<std::string>;
   return guarded<Value>([&]() -> ProviderResult<Value> {
-    const Rows rows = pool_.run(kReadValue, Parameters(instance, key), Repeat::kIfLost);
+    const Rows rows = pool_.run(kReadValue, Parameters(instance, key), Repeat::kRead);
     if (rows.empty()) return Value();
     return Value(rows.text(0, 0));
   });
@@ -92,7 +92,7 @@ ProviderResult<std::vector<KeyValue>> PostgresStore::read_key_values(const std::
   using Values = std::vector<KeyValue>;
   return guarded<Values>([&]() -> ProviderResult<Values> {
     Values values;
-    const Rows rows = pool_.run(kReadValuesOf, Parameters(instance), Repeat::kIfLost);
+    const Rows rows = pool_.run(kReadValuesOf, Parameters(instance), Repeat::kRead);
     for (int row = 0; row < rows.size(); ++row) {
       values.push_back({.key = rows.text(row, 0), .value = rows.text(row, 1), .updated_at = rows.time(row, 2)});
     }
@@ -103,7 +103,7 @@ ProviderResult<std::vector<KeyValue>> PostgresStore::read_key_values(const std::
 ProviderResult<std::optional<InstanceStats>> PostgresStore::read_stats(const std::string& instance) {
   using Stats = std::optional<InstanceStats>;
   return guarded<Stats>([&]() -> ProviderResult<Stats> {
-    const Rows rows = pool_.run(kReadStats, Parameters(instance), Repeat::kIfLost);
+    const Rows rows = pool_.run(kReadStats, Parameters(instance), Repeat::kRead);
     if (rows.empty()) return Stats();
     return Stats(InstanceStats{.history_events = rows.unsigned_integer(0, 0),
                                .history_bytes = rows.unsigned_integer(0, 1),
@@ -123,7 +123,7 @@ Timestamp PostgresStore::now() {
   if (const std::optional<Timestamp> recent = pool_.recent_now()) return *recent;
   try {
     const Deadline deadline = deadline_after(std::min(options_.answer_timeout, kLongest));
-    return pool_.note(pool_.run(sql::kNow, Parameters(), Repeat::kIfLost, deadline).time(0, 0));
+    return pool_.note(pool_.run(sql::kNow, Parameters(), Repeat::kRead, deadline).time(0, 0));
   } catch (const PostgresError&) {
     pool_.estimate_for_a_while();
   } catch (const std::bad_alloc&) {

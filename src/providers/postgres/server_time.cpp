@@ -25,6 +25,7 @@ ServerTime::Report ServerTime::report(Timestamp reported, Milliseconds steady) n
   const bool early = reported < expected - tolerance_;
   if (early) {
     behind_ = true;
+    stored_ = false;
     latest_ = expected;  // the next call proposes it
   } else {
     reported_at_ = steady;
@@ -53,9 +54,19 @@ Timestamp ServerTime::estimate(Milliseconds steady) noexcept {
 std::optional<Timestamp> ServerTime::proposal(Milliseconds steady) noexcept {
   if (!behind_) return std::nullopt;
   const Timestamp time = std::max(least(steady), latest_);
-  if (proposed_ != Timestamp() && time < proposed_ + std::min(kProposalInterval, tolerance_)) return std::nullopt;
+  if (stored_ && time < proposed_ + std::min(kProposalInterval, tolerance_)) return std::nullopt;
   proposed_ = time;
   return time;
+}
+
+void ServerTime::proposal_stored(bool caught_up) noexcept {
+  stored_ = true;
+  if (caught_up) behind_ = false;
+}
+
+void ServerTime::proposal_refused() noexcept {
+  behind_ = true;
+  stored_ = false;
 }
 
 std::optional<Timestamp> ServerTime::latest() const noexcept {

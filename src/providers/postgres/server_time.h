@@ -37,10 +37,13 @@ class ServerTime {
   [[nodiscard]] std::optional<Timestamp> recent(Milliseconds steady) noexcept;
   // Returns the same, however old the last report is.
   [[nodiscard]] Timestamp estimate(Milliseconds steady) noexcept;
-  // Returns the time to report to the store before the next call, or std::nullopt if its own is right.
+  // Returns the time to report to the store before the next call, or std::nullopt if its own is right. Until the store
+  // has a first proposal, every call reports one, because it would see an earlier time otherwise.
   [[nodiscard]] std::optional<Timestamp> proposal(Milliseconds steady) noexcept;
-  // The server's own clock has reached a proposal.
-  void server_caught_up() noexcept { behind_ = false; }
+  // `caught_up`: the server's own clock has reached the proposal.
+  void proposal_stored(bool caught_up) noexcept;
+  // The server could not store a time, so its clock has not reached it.
+  void proposal_refused() noexcept;
   // Returns the latest time that any caller has seen; std::nullopt before the first report.
   [[nodiscard]] std::optional<Timestamp> latest() const noexcept;
 
@@ -55,6 +58,7 @@ class ServerTime {
   Timestamp proposed_{};         // last
   ServerJumps jumps_;
   bool behind_ = false;
+  bool stored_ = false;  // the store has a proposal that was made since then
 };
 
 }  // namespace perdure::postgres

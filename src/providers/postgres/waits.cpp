@@ -84,7 +84,7 @@ ProviderResult<bool> PostgresStore::wait_for_work(const WorkWait& wait, Timestam
         [&] {
           Waker::Look look;
           try {
-            for (const Rows& rows : pool_.run(calls, Repeat::kIfLost)) {
+            for (const Rows& rows : pool_.run(calls, Repeat::kRead)) {
               const Timestamp now = pool_.see(rows.time(0, 0));
               look.until_deadline = end - pool_.steady();
               if (waits_for_nothing) continue;
@@ -115,7 +115,7 @@ ProviderResult<bool> PostgresStore::wait_for_change(const std::string& instance,
     const bool found = waker_->wait({.groups = change_group(instance)}, [&] {
       Waker::Look look;
       try {
-        const Rows rows = pool_.run(sql::kHasChanged, parameters, Repeat::kIfLost);
+        const Rows rows = pool_.run(sql::kHasChanged, parameters, Repeat::kRead);
         static_cast<void>(pool_.see(rows.time(0, 0)));
         look.until_deadline = end - pool_.steady();
         look.satisfied = rows.boolean(0, 1);
