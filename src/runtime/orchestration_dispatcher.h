@@ -71,6 +71,8 @@ class OrchestrationDispatcher {
   [[nodiscard]] Timestamp wake_at() const noexcept;
   // Of a request that next() gave out; each is answered once.
   void answer(RequestId id, orchestration::Answer answer, Timestamp now);
+  // The clock of the store was set forward by this much.
+  void clock_jumped(Milliseconds by);
   // What the worker says.
   void hear(NewsForTurns news, Timestamp now);
   // To be asked for behind every call.

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "providers/times.h"
 #include "runtime/orchestration_dispatcher.h"
 
 namespace perdure::runtime {
@@ -155,6 +156,22 @@ void OrchestrationDispatcher::let_all_go() {
     instances.push_back(instance);
   }
   for (const std::string& instance : instances) look_after(instance, {});
+}
+
+// A lock lasts for a duration, so its end moves along. Leases that are due are renewed at once, and the others at their
+// time: that shows whether the store still has the locks.
+void OrchestrationDispatcher::clock_jumped(Milliseconds by) {
+  for (auto& [id, job] : jobs_) {
+    job.lease.clock_jumped(by);
+    if (job.overtaken_by) {
+      OrchestrationItem& item = job.overtaken_by->item;
+      item.locked_until = shifted(item.locked_until, by);
+    }
+  }
+  for (auto& [instance, here] : here_) {
+    if (here.lock) here.lock->item.locked_until = shifted(here.lock->item.locked_until, by);
+  }
+  lapse_at_ = shifted(lapse_at_, by);
 }
 
 // Nobody is told: completions go through the queue from now on.

@@ -40,6 +40,27 @@ TEST_F(HeldInstances, AMessageLeadsToATurnAtOnce) {
   EXPECT_EQ(begin_turn().item.token.value, "new token of i");
 }
 
+TEST_F(HeldInstances, ALockHoldsWhenTheClockJumps) {
+  hold();
+  const Milliseconds left = options.orchestrator_lock_timeout;
+  now += std::chrono::hours(2);
+  dispatcher().clock_jumped(std::chrono::hours(2));
+  collect();
+  now += left / 2;
+  offer(2);
+  EXPECT_THAT(completed(begin_turn()), ElementsAre(2));
+}
+
+TEST_F(HeldInstances, ALockEndsInItsTimeAfterTheClockHasJumped) {
+  hold();
+  now += std::chrono::hours(2);
+  dispatcher().clock_jumped(std::chrono::hours(2));
+  now += options.orchestrator_lock_timeout;
+  collect();
+  offer(2);
+  EXPECT_THAT(verdicts(), ElementsAre("2 declined"));
+}
+
 TEST_F(HeldInstances, ATurnThatHasNotBegunTakesTheMessagesAlong) {
   options.orchestration_concurrency = 1;
   hold();

@@ -238,6 +238,18 @@ TEST_F(DispatchOrchestrations, ATransientRenewalErrorIsTriedAgainWhileTheLockHol
   EXPECT_EQ(count<Renew>(), 1U);
 }
 
+// The store extends the lock by as much, so it holds although its end has passed.
+TEST_F(DispatchOrchestrations, ARenewalThatFailsAfterAClockJumpIsTriedAgain) {
+  fetch(item("a"));
+  static_cast<void>(take<orchestration::RunTurn>());
+  now += std::chrono::hours(2);
+  dispatcher().clock_jumped(std::chrono::hours(2));
+  answer(take<orchestration::Renew>().first, std::vector<ProviderResult<Timestamp>>{error(ProviderErrorKind::kBusy)});
+  EXPECT_EQ(count<orchestration::Renew>(), 0U);
+  now += options.orchestrator_lock_timeout / 16;
+  EXPECT_EQ(count<orchestration::Renew>(), 1U);
+}
+
 TEST_F(DispatchOrchestrations, ALockThatIsLostIsNotRenewedAndItsTurnIsNotStopped) {
   fetch(item("i"));
   collect();

@@ -145,7 +145,9 @@ std::vector<std::string> SteppedNode::running_activities() const {
 
 void SteppedNode::notice_jump() {
   const Milliseconds by = jumps_.seen(runtime::ClockJumps::read(*store_));
-  if (by.count() > 0) activities_.clock_jumped(by);
+  if (by.count() <= 0) return;
+  orchestrations_.clock_jumped(by);
+  activities_.clock_jumped(by);
 }
 
 void SteppedNode::collect() {
