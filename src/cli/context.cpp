@@ -3,8 +3,27 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/instance_views.h"
+#include "cli/redaction.h"
+#include "cli/text.h"
 
 namespace perdure::cli {
+
+std::ostream& Context::progress() const {
+  static std::ostream nowhere(nullptr);
+  return json ? nowhere : err;
+}
+
+void Context::warn(const std::string& text) const {
+  const std::string message = redacted(text);
+  if (json) {
+    err << json_text({{"warning", message}}, -1) << '\n';
+  } else {
+    err << "perdure: " << name_text(message) << '\n';
+  }
+}
 
 StoreArgument Context::store_argument() const {
   StoreArgument argument = parse_store(store);

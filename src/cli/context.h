@@ -31,6 +31,12 @@ struct Context {
   bool err_terminal = false;   // err is a terminal: lines may be rewritten
   std::string mark_key{};      // of the marks that TerminalFilter turns into terminal sequences; run_program sets it
 
+  // Where progress goes: nowhere with --json, because only JSON goes to the standard error then.
+  [[nodiscard]] std::ostream& progress() const;
+  // Writes a line to the standard error that does not end the command, without credentials; with --json it is one JSON
+  // object.
+  void warn(const std::string& text) const;
+
   // Of --store. Throws as parse_store and open_store do.
   [[nodiscard]] StoreArgument store_argument() const;
   [[nodiscard]] std::shared_ptr<Provider> open(const OpenOptions& options = {}) const;

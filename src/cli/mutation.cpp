@@ -126,8 +126,8 @@ int run(const MutationArguments& arguments, std::ostream& out, std::ostream& pro
   // What fails anyway finds nothing.
   const SeedRange healthy{.first = seeds.first, .last = std::min(seeds.last, seeds.first + kSeedsWithoutFault - 1)};
   if (const auto failure = first_failure(healthy, like, jobs)) {
-    progress << "seed " << failure->seed << " fails with nothing planted: " << failure->problem << '\n';
-    return 1;
+    throw std::runtime_error("seed " + std::to_string(failure->seed) +
+                             " fails with nothing planted: " + failure->problem);
   }
   progress << "seeds " << healthy.first << " to " << healthy.last << " pass with nothing planted\n";
 

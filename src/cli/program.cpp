@@ -59,8 +59,8 @@ constexpr const char* kFooter =
     "5 store unavailable; 6 conflict with the instance's state.\n"
     "Run 'perdure COMMAND --help' for details; see docs/cli.md for the full reference.";
 
-// The only way of an error out of the program. Errors quote arguments, and an argument may be a URL at a wrong
-// position.
+// The only way of an error out of the program, except refusals of single instances (commands/delete.cpp). Errors quote
+// arguments, and an argument may be a URL at a wrong position.
 int fail(Context& context, int exit_code, const std::string& text) {
   const std::string message = redacted(text);
   if (context.json) {

@@ -58,7 +58,7 @@ std::string progress_text(const cluster::TortureCounts& counts, std::size_t kill
 class ProgressLine {
  public:
   ProgressLine(const Context& context, std::size_t kills)
-      : err_(context.err), rewritten_(context.err_terminal), kills_(kills) {
+      : err_(context.progress()), rewritten_(context.err_terminal), kills_(kills) {
     if (rewritten_) empty_line_ = terminal_mark(context.mark_key, "1G") + terminal_mark(context.mark_key, "K");
   }
 

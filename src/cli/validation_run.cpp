@@ -69,7 +69,7 @@ int run_validation(const Context& context, ValidationStores& stores, const std::
     }
     if (ValidationClock::now() - told > std::chrono::seconds(5)) {
       told = ValidationClock::now();
-      context.err << report.run << " of " << tests.size() << " tests, " << report.failures.size() << " failed\n";
+      context.progress() << report.run << " of " << tests.size() << " tests, " << report.failures.size() << " failed\n";
     }
   }
   const double seconds = std::chrono::duration<double>(ValidationClock::now() - begin).count();

@@ -29,12 +29,12 @@ namespace {
 
 class SqliteValidationFactory final : public testing::ClockFactory {
  public:
-  SqliteValidationFactory(std::string folder, std::ostream& err) : folder_(std::move(folder)), err_(err) {}
+  SqliteValidationFactory(std::string folder, const Context& context) : folder_(std::move(folder)), context_(context) {}
   ~SqliteValidationFactory() override {
     std::error_code error;
     if (folder_.empty()) return;
     std::filesystem::remove_all(folder_, error);
-    if (error) err_ << "perdure: the directory " << folder_ << " could not be removed: " << error.message() << '\n';
+    if (error) context_.warn("the directory " + folder_ + " could not be removed: " + error.message());
   }
 
   std::shared_ptr<Provider> create() override {
@@ -46,13 +46,14 @@ class SqliteValidationFactory final : public testing::ClockFactory {
 
  private:
   std::string folder_;  // empty: in memory
-  std::ostream& err_;
+  const Context& context_;
   int stores_ = 0;
 };
 
 class SqliteValidationStores final : public ValidationStores {
  public:
-  SqliteValidationStores(const std::string& path, std::ostream& err) : in_memory_(path == ":memory:"), err_(err) {
+  SqliteValidationStores(const std::string& path, const Context& context)
+      : in_memory_(path == ":memory:"), context_(context) {
     if (in_memory_) return;
     const std::filesystem::path beside = std::filesystem::absolute(path).parent_path();
     std::string folder = (beside / "perdure-validate-XXXXXX").string();
@@ -66,7 +67,7 @@ class SqliteValidationStores final : public ValidationStores {
     if (in_memory_) return;
     std::error_code error;
     std::filesystem::remove_all(folder_, error);
-    if (error) err_ << "perdure: the directory " << folder_ << " could not be removed: " << error.message() << '\n';
+    if (error) context_.warn("the directory " + folder_ + " could not be removed: " + error.message());
   }
 
   std::unique_ptr<testing::ProviderFactory> make_factory() override {
@@ -75,12 +76,12 @@ class SqliteValidationStores final : public ValidationStores {
       folder = folder_ + "/" + std::to_string(++factories_);
       std::filesystem::create_directory(folder);
     }
-    return std::make_unique<SqliteValidationFactory>(std::move(folder), err_);
+    return std::make_unique<SqliteValidationFactory>(std::move(folder), context_);
   }
 
  private:
   bool in_memory_;
-  std::ostream& err_;
+  const Context& context_;
   std::string folder_;
   int factories_ = 0;
 };
@@ -100,8 +101,8 @@ constexpr const char* kAdvanceClock = "SELECT test_advance($1::bigint)";
 // A schema that tests use one after the other.
 class ValidationSchema {
  public:
-  ValidationSchema(std::string url, std::string name, std::ostream& err)
-      : url_(std::move(url)), name_(std::move(name)), err_(err), session_(connect_session()) {
+  ValidationSchema(std::string url, std::string name, const Context& context)
+      : url_(std::move(url)), name_(std::move(name)), context_(context), session_(connect_session()) {
     if (!session_->run(kSchemaExists, postgres::Parameters(name_)).empty()) {
       throw CommandError(kConflict, "the schema '" + name_ + "' already exists; drop it, or try again");
     }
@@ -160,13 +161,13 @@ class ValidationSchema {
     try {
       session_->execute("DROP SCHEMA IF EXISTS " + name_ + " CASCADE");
     } catch (const std::exception& error) {
-      err_ << "perdure: the schema " << name_ << " could not be dropped; drop it manually: " << error.what() << '\n';
+      context_.warn("the schema " + name_ + " could not be dropped; drop it manually: " + error.what());
     }
   }
 
   std::string url_;
   std::string name_;
-  std::ostream& err_;
+  const Context& context_;
   bool made_ = false;
   std::mutex mutex_;
   std::unique_ptr<postgres::Connection> session_;
@@ -176,7 +177,7 @@ class ValidationSchema {
 class PostgresValidationStores final : public ValidationStores {
  public:
   // Makes a first schema, so that a server that cannot be used is no fault of a test.
-  PostgresValidationStores(std::string url, std::ostream& err) : url_(std::move(url)), err_(err) {
+  PostgresValidationStores(std::string url, const Context& context) : url_(std::move(url)), context_(context) {
     try {
       give_back(take());
     } catch (const postgres::PostgresError& error) {
@@ -191,7 +192,7 @@ class PostgresValidationStores final : public ValidationStores {
     const std::scoped_lock lock(mutex_);
     if (free_.empty()) {
       const std::string name = "perdure_validate_" + std::to_string(::getpid()) + "_" + std::to_string(++schemas_);
-      return std::make_unique<ValidationSchema>(url_, name, err_);
+      return std::make_unique<ValidationSchema>(url_, name, context_);
     }
     std::unique_ptr<ValidationSchema> schema = std::move(free_.back());
     free_.pop_back();
@@ -204,7 +205,7 @@ class PostgresValidationStores final : public ValidationStores {
 
  private:
   std::string url_;
-  std::ostream& err_;
+  const Context& context_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<ValidationSchema>> free_;
   int schemas_ = 0;
@@ -253,10 +254,10 @@ std::unique_ptr<testing::ProviderFactory> PostgresValidationStores::make_factory
 
 }  // namespace
 
-std::unique_ptr<ValidationStores> make_validation_stores(const StoreArgument& store, std::ostream& err) {
-  if (store.kind == StoreKind::kSqlite) return std::make_unique<SqliteValidationStores>(store.place, err);
+std::unique_ptr<ValidationStores> make_validation_stores(const StoreArgument& store, const Context& context) {
+  if (store.kind == StoreKind::kSqlite) return std::make_unique<SqliteValidationStores>(store.place, context);
 #ifdef PERDURE_CLI_POSTGRES
-  return std::make_unique<PostgresValidationStores>(store.place, err);
+  return std::make_unique<PostgresValidationStores>(store.place, context);
 #else
   throw std::invalid_argument("this program was built without PostgreSQL; build it with PERDURE_BUILD_POSTGRES=ON");
 #endif

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <ostream>
 
 #include <perdure/testing/provider_validation.h>
+#include "cli/context.h"
 #include "cli/store_argument.h"
 
 namespace perdure::cli {
@@ -22,6 +22,7 @@ class ValidationStores {
 
 // SQLite: files in a new folder beside the one that is named. PostgreSQL: new schemas of the database. What the user
 // has is not opened. Throws ProviderFailure, CommandError, and std::invalid_argument as open_store does.
-[[nodiscard]] std::unique_ptr<ValidationStores> make_validation_stores(const StoreArgument& store, std::ostream& err);
+[[nodiscard]] std::unique_ptr<ValidationStores> make_validation_stores(const StoreArgument& store,
+                                                                       const Context& context);
 
 }  // namespace perdure::cli

@@ -8,6 +8,7 @@
 #include "bench/program.h"
 #include "cli/bench/options.h"
 #include "cli/bench/run.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 
@@ -63,13 +64,15 @@ TEST(BenchInterrupt, EndsTheRunAndRemovesWhatItHasMade) {
   options.workload = "seq";
   options.store = folder.store();
   options.synced = false;
+  std::ostringstream out;
   std::ostringstream err;
+  const cli::Context context{.out = out, .err = err};
   const cli::Interrupt interrupt;
   EXPECT_FALSE(interrupt.requested());
   ASSERT_EQ(::raise(SIGINT), 0);
   EXPECT_TRUE(interrupt.requested());
   try {
-    (void)run(completed(options), err, interrupt);
+    (void)run(completed(options), context, interrupt);
     FAIL() << "it ran on";
   } catch (const std::runtime_error& error) {
     EXPECT_THAT(error.what(), HasSubstr("interrupted"));

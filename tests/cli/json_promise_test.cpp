@@ -141,6 +141,31 @@ TEST(JsonPromise, EveryCommandRefusesAnUnknownOptionAsJson) {
   EXPECT_GT(commands, 20U);
 }
 
+// Warnings are JSON lines before the error, and progress is not shown.
+TEST(JsonPromise, StandardErrorHasNothingButJson) {
+  const std::vector<WrongArguments> table{
+      {{"bench", "noop", "--seconds", "0.1"}, "", cli::kSuccess},
+      {{"bench", "noop", "--store", "postgresql://127.0.0.1:1/x"}, "connection", cli::kStoreFailed},
+      {{"simulate", "--seeds", "1"}, "", cli::kSuccess},
+      {{"validate", "--store", "sqlite::memory:", "--only", "node."}, "", cli::kSuccess},
+  };
+  for (const WrongArguments& one : table) {
+    Words words = one.words;
+    words.emplace_back("--json");
+    const ProgramRun run = run_perdure(words);
+    EXPECT_EQ(run.exit_code, one.exit_code) << joined(words) << run.err;
+    std::istringstream lines(run.err);
+    nlohmann::json last;
+    for (std::string line; std::getline(lines, line);) {
+      last = nlohmann::json::parse(line, nullptr, false);
+      EXPECT_TRUE(last.contains("warning") || last.contains("error")) << joined(words) << line;
+    }
+    if (one.exit_code == cli::kSuccess) continue;
+    ASSERT_TRUE(last.contains("error")) << joined(words) << run.err;
+    EXPECT_THAT(last.at("error").get<std::string>(), ::testing::HasSubstr(one.expected)) << joined(words);
+  }
+}
+
 TEST(JsonPromise, TwoDashesEndTheOptions) {
   const ProgramRun run = sample_store().run({"status", "order-1", "--nosuch", "--", "--json"});
   EXPECT_EQ(run.exit_code, cli::kUsage);

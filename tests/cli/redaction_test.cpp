@@ -1,7 +1,12 @@
 // Passwords in arguments of the program: in no error, no JSON and no list of processes.
 #include "cli/redaction.h"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,12 +68,6 @@ const std::vector<std::string>& stores_with_a_password() {
   return kStores;
 }
 
-void expect_no_password(const ProgramRun& run, const std::string& what) {
-  EXPECT_NE(run.exit_code, cli::kSuccess) << what;
-  EXPECT_THAT(run.out, Not(HasSubstr("SECRET"))) << what;
-  EXPECT_THAT(run.err, Not(HasSubstr("SECRET"))) << what;
-}
-
 TEST(Redaction, RemovesPasswordsFromTexts) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", ""},
@@ -89,52 +88,150 @@ TEST(Redaction, RemovesPasswordsFromTexts) {
     EXPECT_THAT(cli::redacted(url), Not(HasSubstr("SECRET"))) << url;
 }
 
+using Arguments = std::vector<std::string>;
+
+// Every command, with arguments that need a store, or end soon. None of them succeeds on the sample store, if one more
+// is wrong.
+const std::vector<Arguments>& all_commands() {
+  static const std::vector<Arguments> kCommands{{"list", "--limit", "0"},
+                                                {"status", "a"},
+                                                {"wait", "a", "--timeout", "0s"},
+                                                {"show", "a"},
+                                                {"history", "a"},
+                                                {"tree", "a"},
+                                                {"kv", "a", "key"},
+                                                {"queues", "--activities"},
+                                                {"stuck"},
+                                                {"metrics"},
+                                                {"nodes"},
+                                                {"start", "a", "A", "--input", "{"},
+                                                {"raise", "a", "e"},
+                                                {"enqueue", "a", "q"},
+                                                {"cancel", "a"},
+                                                {"terminate", "a"},
+                                                {"delete", "a"},
+                                                {"prune", "a"},
+                                                {"export", "a"},
+                                                {"import", "/dev/null"},
+                                                {"validate", "--only", "nothing"},
+                                                {"bench", "seq", "--seconds", "0.1"},
+                                                {"torture", "--kills", "1"},
+                                                {"simulate", "--seeds", "2..1"},
+                                                {"completion", "bash"},
+                                                {"version"}};
+  return kCommands;
+}
+
+Arguments with(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+// The lines of a part of a help that begin with a name, as "  --limit UINT ...". The others go on with a description.
+std::vector<std::string> lines_of_help(const Arguments& command, const std::string& part) {
+  std::istringstream help(run_perdure(with(command, {"--help"})).out);
+  std::string line;
+  while (std::getline(help, line) && line != part) {
+  }
+  std::vector<std::string> lines;
+  while (std::getline(help, line) && line.starts_with("  ")) {
+    if (line.size() > 2 && line[2] != ' ') lines.push_back(line.substr(2));
+  }
+  return lines;
+}
+
+// Those that take a value.
+Arguments options_of(const std::string& command) {
+  Arguments options;
+  for (const std::string& line : lines_of_help({command}, "Options:")) {
+    const std::size_t end = line.find(' ');
+    const std::string type = line.substr(std::min(end + 1, line.size()));
+    if (!type.starts_with("TEXT") && !type.starts_with("UINT") && !type.starts_with("FLOAT")) continue;
+    const std::string names = line.substr(0, end);
+    options.push_back(names.substr(names.rfind(',') + 1));
+  }
+  return options;
+}
+
+enum class Ends : std::uint8_t { kWithError, kAnyhow };
+
+// With and without --json.
+void expect_no_password_of(Arguments arguments, Ends ends = Ends::kWithError) {
+  std::string line;
+  for (const std::string& argument : arguments) line += argument + ' ';
+  for (const char* const also : {"", "--json"}) {
+    if (*also != '\0') arguments.insert(arguments.begin() + 1, also);
+    const ProgramRun run = run_perdure(arguments);
+    if (ends == Ends::kWithError) {
+      EXPECT_NE(run.exit_code, cli::kSuccess) << line << also;
+    }
+    EXPECT_THAT(run.out, Not(HasSubstr("SECRET"))) << line << also;
+    EXPECT_THAT(run.err, Not(HasSubstr("SECRET"))) << line << also;
+  }
+}
+
+// A command that is added must be added to the table above.
+TEST(Redaction, EveryCommandIsTried) {
+  std::set<std::string> tried;
+  for (const Arguments& command : all_commands()) tried.insert(command.front());
+  std::size_t commands = 0;
+  std::size_t options = 0;
+  for (const std::string& line : lines_of_help({}, "Subcommands:")) {
+    const std::string name = line.substr(0, line.find(' '));
+    EXPECT_TRUE(tried.contains(name)) << name;
+    ++commands;
+    options += options_of(name).size();
+  }
+  EXPECT_GT(commands, 20U);
+  EXPECT_GT(options, 80U);
+}
+
 TEST(Redaction, NoCommandShowsAPasswordOfItsStore) {
-  const std::vector<std::vector<std::string>> commands{{"list"},
-                                                       {"status", "a"},
-                                                       {"wait", "a"},
-                                                       {"show", "a"},
-                                                       {"history", "a"},
-                                                       {"tree", "a"},
-                                                       {"kv", "a"},
-                                                       {"queues"},
-                                                       {"stuck"},
-                                                       {"metrics"},
-                                                       {"nodes"},
-                                                       {"start", "a", "A"},
-                                                       {"raise", "a", "e"},
-                                                       {"enqueue", "a", "q"},
-                                                       {"cancel", "a"},
-                                                       {"terminate", "a"},
-                                                       {"delete", "a", "--yes"},
-                                                       {"prune", "--all", "--yes"},
-                                                       {"export", "a"},
-                                                       {"validate"},
-                                                       {"torture", "--kills", "1"}};
   for (const std::string& store : stores_with_a_password()) {
-    for (const std::vector<std::string>& command : commands) {
-      for (const bool json : {false, true}) {
-        std::vector<std::string> arguments = command;
-        arguments.insert(arguments.end(), {"--store", store});
-        if (json) arguments.emplace_back("--json");
-        expect_no_password(run_perdure(arguments), command.front() + (json ? " --json" : "") + " of " + store);
+    for (const Arguments& command : all_commands()) {
+      const Arguments options = options_of(command.front());
+      if (std::find(options.begin(), options.end(), "--store") == options.end()) continue;
+      if (command.front() == "simulate") continue;  // its --store is a kind of store
+      expect_no_password_of(with(command, {"--store", store}));
+    }
+  }
+}
+
+// As the command and at each position of every command.
+TEST(Redaction, AUrlAtAWrongPositionIsNotShownEither) {
+  const SqliteFile& store = sample_store();  // torture refuses it, because it is in use
+  for (const std::string& url : urls_with_a_password()) {
+    expect_no_password_of({url});
+    for (const Arguments& command : all_commands()) {
+      const bool on_store = command.front() != "bench" && command.front() != "simulate" &&
+                            command.front() != "completion" && command.front() != "version";
+      const Arguments more = on_store ? Arguments{"--store", store.argument()} : Arguments{};
+      expect_no_password_of(with(command, with({"--no-such-option", url}, more)));
+      expect_no_password_of(with(command, with({"--no-such-option=" + url}, more)));
+      expect_no_password_of(with(command, with({url}, more)));
+      for (std::size_t at = 1; at < command.size() && !command[at].starts_with("--"); ++at) {
+        Arguments words = command;
+        words[at] = url;
+        expect_no_password_of(with(words, more));
       }
     }
   }
 }
 
-TEST(Redaction, AUrlAtAWrongPositionIsNotShownEither) {
-  for (const std::string& url : urls_with_a_password()) {
-    const std::vector<std::vector<std::string>> commands{{url},
-                                                         {"list", url},
-                                                         {"list", "--stor", url},
-                                                         {"list", "--limit", url},
-                                                         {"status", url},
-                                                         {"simulate", "--seeds", url},
-                                                         {"list", "--json", url},
-                                                         {"list", "--json", "--limit", url}};
-    for (const std::vector<std::string>& command : commands) {
-      expect_no_password(run_perdure(command), command.front() + " with " + url);
+// As the value of each option of every command.
+TEST(Redaction, AUrlAsAWrongOptionIsNotShownEither) {
+  const SqliteFile& store = sample_store();  // torture refuses it, because it is in use
+  for (const char* const url :
+       {"postgresql://postgres:SECRET@127.0.0.1:1/postgres", "postgresql://postgres:SECRET/SECRET@127.0.0.1:1/postgres",
+        "host=127.0.0.1 password = 'SECRET SECRET'"}) {
+    for (const Arguments& command : all_commands()) {
+      const Arguments options = options_of(command.front());
+      const bool on_store = std::find(options.begin(), options.end(), "--schema") != options.end();
+      for (const std::string& option : options) {
+        const bool has_store = !on_store || option == "--store";
+        const Arguments more = has_store ? Arguments{} : Arguments{"--store", store.argument()};
+        expect_no_password_of(with(command, with({option, url}, more)), Ends::kAnyhow);
+      }
     }
   }
 }

@@ -61,7 +61,7 @@ TEST(ValidateCommand, EndsWhenItIsInterruptedAndLeavesNothing) {
   {
     const cli::StoreArgument store = cli::parse_store("sqlite:" + folder.file("mine.db"));
     const cli::Interrupt interrupt;
-    InterruptedStores stores(make_validation_stores(store, err));
+    InterruptedStores stores(make_validation_stores(store, context));
     EXPECT_THROW(static_cast<void>(run_validation(context, stores, "mine", "commit_id.", interrupt)),
                  std::runtime_error);
     EXPECT_EQ(stores.factories(), 1);

@@ -37,7 +37,7 @@ bool is_in_memory(const std::filesystem::path& folder) {
 
 class SqlitePlace final : public Place {
  public:
-  SqlitePlace(const Options& options, std::ostream& err) : synced_(options.synced), err_(err) {
+  SqlitePlace(const Options& options, const Context& context) : synced_(options.synced), context_(context) {
     if (options.store.empty()) {
       folder_ = make_temporary_folder();
       path_ = (folder_ / "store.db").string();
@@ -47,7 +47,7 @@ class SqlitePlace final : public Place {
     }
     const auto where = std::filesystem::absolute(path_).parent_path();
     if (path_ != kInMemory && is_in_memory(where)) {
-      err_ << where.string() << " is in memory, so syncing costs nothing; name a file on a disk with --store\n";
+      context_.warn(where.string() + " is in memory, so syncing costs nothing; name a file on a disk with --store");
     }
   }
   SqlitePlace(const SqlitePlace&) = delete;
@@ -94,11 +94,11 @@ class SqlitePlace final : public Place {
   void remove(const std::filesystem::path& path) noexcept {
     std::error_code error;
     std::filesystem::remove(path, error);
-    if (error) err_ << path.string() << " was not removed: " << error.message() << '\n';
+    if (error) context_.warn(path.string() + " was not removed: " + error.message());
   }
 
   bool synced_;
-  std::ostream& err_;
+  const Context& context_;
   std::filesystem::path folder_;  // empty: the user has named the file
   std::string path_;
   std::shared_ptr<Provider> store_;
@@ -106,11 +106,11 @@ class SqlitePlace final : public Place {
 
 }  // namespace
 
-std::unique_ptr<Place> make_place(const Options& options, std::ostream& err) {
+std::unique_ptr<Place> make_place(const Options& options, const Context& context) {
   if (!options.store.empty() && parse_store(options.store).kind == StoreKind::kPostgres) {
-    return make_postgres_place(options, err);
+    return make_postgres_place(options, context);
   }
-  return std::make_unique<SqlitePlace>(options, err);
+  return std::make_unique<SqlitePlace>(options, context);
 }
 
 }  // namespace perdure::cli::bench

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include <perdure/provider.h>
 #include "ceiling/load.h"
 #include "cli/bench/options.h"
+#include "cli/context.h"
 
 namespace perdure::cli::bench {
 
@@ -37,11 +37,11 @@ class Place {
   [[nodiscard]] virtual ceiling::Reached bare_steps(ceiling::Load load) = 0;
 };
 
-// Of options.store. Throws std::invalid_argument for a store that is there already, and ProviderFailure. What cannot be
-// removed is told to `err`, which must outlive the place.
-[[nodiscard]] std::unique_ptr<Place> make_place(const Options& options, std::ostream& err);
+// Of options.store. Throws std::invalid_argument for a store that is there already, and ProviderFailure. A warning
+// names what cannot be removed; `context` must outlive the place.
+[[nodiscard]] std::unique_ptr<Place> make_place(const Options& options, const Context& context);
 
 // In a program without PostgreSQL it throws std::invalid_argument.
-[[nodiscard]] std::unique_ptr<Place> make_postgres_place(const Options& options, std::ostream& err);
+[[nodiscard]] std::unique_ptr<Place> make_postgres_place(const Options& options, const Context& context);
 
 }  // namespace perdure::cli::bench

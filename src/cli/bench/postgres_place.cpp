@@ -27,8 +27,8 @@ std::string url_with_sync(const std::string& url, bool synced) {
 
 class PostgresPlace final : public Place {
  public:
-  PostgresPlace(const Options& options, std::ostream& err)
-      : store_argument_(parse_store(options.store)), synced_(options.synced), err_(err) {
+  PostgresPlace(const Options& options, const Context& context)
+      : store_argument_(parse_store(options.store)), synced_(options.synced), context_(context) {
     store_argument_.schema = "perdure_bench_" + std::to_string(std::random_device()());
     store_argument_.place = url_with_sync(store_argument_.place, synced_);
   }
@@ -39,7 +39,9 @@ class PostgresPlace final : public Place {
     try {
       if (owns_schema_) server().drop_schema(store_argument_.schema);
     } catch (const std::exception& error) {
-      err_ << "schema " << store_argument_.schema << " was not dropped: " << error.what() << '\n';
+      // libpq's complaint about a URL that no store was opened with quotes the URL.
+      context_.warn("the schema " + store_argument_.schema +
+                    " was not dropped: " + (is_open_ ? error.what() : "the server cannot be used"));
     }
   }
 
@@ -47,6 +49,7 @@ class PostgresPlace final : public Place {
     // Of what is wrong with a server, the store knows best how to tell it; so it comes first.
     owns_schema_ = true;
     store_ = open_store(store_argument_, {});
+    is_open_ = true;
     const bool waits = server().setting("synchronous_commit") != "off";
     if (waits != synced_) {
       throw std::invalid_argument("the options of the URL set synchronous_commit to " +
@@ -79,21 +82,22 @@ class PostgresPlace final : public Place {
 
   StoreArgument store_argument_;
   bool synced_;
-  std::ostream& err_;
+  const Context& context_;
   bool owns_schema_ = false;
+  bool is_open_ = false;  // since then the URL is one that a server can be reached with
   std::shared_ptr<Provider> store_;
   std::unique_ptr<ceiling::PostgresServer> server_;
 };
 
 }  // namespace
 
-std::unique_ptr<Place> make_postgres_place(const Options& options, std::ostream& err) {
-  return std::make_unique<PostgresPlace>(options, err);
+std::unique_ptr<Place> make_postgres_place(const Options& options, const Context& context) {
+  return std::make_unique<PostgresPlace>(options, context);
 }
 
 #else
 
-std::unique_ptr<Place> make_postgres_place(const Options& /*options*/, std::ostream& /*err*/) {
+std::unique_ptr<Place> make_postgres_place(const Options& /*options*/, const Context& /*context*/) {
   throw std::invalid_argument("this program was built without PostgreSQL; build it with PERDURE_BUILD_POSTGRES=ON");
 }
 

@@ -40,11 +40,11 @@ struct Used {
 
 class Bench {
  public:
-  Bench(const Options& options, Place& place, std::ostream& err, const Interrupt& interrupt)
+  Bench(const Options& options, Place& place, std::ostream& progress, const Interrupt& interrupt)
       : options_(options),
         workload_(workload_named(options.workload)),
         place_(place),
-        err_(err),
+        progress_(progress),
         interrupt_(interrupt),
         store_(std::make_shared<MeasuringStore>(place.open(),
                                                 [this](const MeasuringStore::Committed& turn) { committed(turn); })),
@@ -54,17 +54,17 @@ class Bench {
   Figures run_load() {
     if (workload_.is("signals")) start_workflow(client_, options_, kReceiver);
     const double warm_up = std::min(kLongestWarmUp, kWarmUpPart * options_.seconds);
-    err_ << "warming up\n";
+    progress_ << "warming up\n";
     const Measured warm = measure(warm_up, "warm");
-    err_ << "measuring the raw database\n";
+    progress_ << "measuring the raw database\n";
     const Floor floor = measure_floor(warm);
-    err_ << "running " << workload_.name << " for " << options_.seconds << " s\n";
+    progress_ << "running " << workload_.name << " for " << options_.seconds << " s\n";
     const Measured measured = measure(options_.seconds, "run");
     return load_figures(about(), measured, floor);
   }
 
   Figures run_idle() {
-    err_ << "starting " << options_.instances << " instances\n";
+    progress_ << "starting " << options_.instances << " instances\n";
     const double before = resident_bytes();
     std::atomic<std::size_t> next = 0;
     (void)fly(kStarters, 0, interrupt_.requested(), [&](std::size_t, std::size_t) {
@@ -75,7 +75,7 @@ class Bench {
     interrupt_.throw_if_requested();
     turns_.wait(options_.instances, patience(), "the first turns of the instances");
     const double instance_bytes = std::max(0.0, resident_bytes() - before) / static_cast<double>(options_.instances);
-    err_ << "watching them for " << options_.seconds << " s\n";
+    progress_ << "watching them for " << options_.seconds << " s\n";
     (void)store_->take();
     const Used begin = used();
     const auto start = std::chrono::steady_clock::now();
@@ -212,7 +212,7 @@ class Bench {
   const Options& options_;
   const Workload& workload_;
   Place& place_;
-  std::ostream& err_;
+  std::ostream& progress_;
   const Interrupt& interrupt_;
   std::atomic<std::uint64_t> steps_ = 0;
   EndBoard ends_;
@@ -224,9 +224,9 @@ class Bench {
 
 }  // namespace
 
-Figures run(const Options& options, std::ostream& err, const Interrupt& interrupt) {
-  const std::unique_ptr<Place> place = make_place(options, err);
-  Bench bench(options, *place, err, interrupt);
+Figures run(const Options& options, const Context& context, const Interrupt& interrupt) {
+  const std::unique_ptr<Place> place = make_place(options, context);
+  Bench bench(options, *place, context.progress(), interrupt);
   return options.workload == "idle" ? bench.run_idle() : bench.run_load();
 }
 

@@ -22,7 +22,7 @@ std::string workload_help() {
 
 int run_bench(const bench::Options& options, Context& context) {
   const Interrupt interrupt;
-  const bench::Figures figures = bench::run(bench::completed(options), context.err, interrupt);
+  const bench::Figures figures = bench::run(bench::completed(options), context, interrupt);
   if (context.json) {
     bench::print_json(figures, context.out);
   } else {

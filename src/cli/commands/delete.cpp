@@ -15,6 +15,7 @@
 #include "cli/instance_selection.h"
 #include "cli/instance_views.h"
 #include "cli/number_argument.h"
+#include "cli/redaction.h"
 #include "cli/time_argument.h"
 #include "providers/times.h"
 
@@ -29,7 +30,8 @@ std::string counted(std::uint64_t number, const char* thing) {
   return std::to_string(number) + ' ' + thing + (number == 1 ? "" : "s");
 }
 
-// What could not be done to one of several instances; the others are done nevertheless.
+// What could not be done to one of several instances; the others are done nevertheless. Both texts are redacted: an id
+// may be a URL at a wrong position.
 struct RefusedInstance {
   std::string id;
   std::string why;
@@ -58,7 +60,7 @@ std::vector<RefusedInstance> for_each_named(const std::vector<std::string>& ids,
     } catch (const ClientError& error) {
       const int exit_code = exit_code_of(error.kind());
       if (exit_code != kNotFound && exit_code != kConflict) throw;
-      refused.push_back({.id = id, .why = error.what(), .exit_code = exit_code});
+      refused.push_back({.id = redacted(id), .why = redacted(error.what()), .exit_code = exit_code});
     }
   }
   return refused;

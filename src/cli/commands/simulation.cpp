@@ -20,7 +20,7 @@ CLI::App& add_simulate(CLI::App& program, Context& context) {
       program, context, "simulate",
       "Run a simulated cluster per seed, with crashes, lost responses, pauses and corruption", [&context, simulate] {
         simulate->json = context.json;
-        return run(*simulate, context.out, context.err);
+        return run(*simulate, context.out, context.progress());
       });
   command.add_option("--seeds", simulate->seeds, "Seeds as A..B, or one seed")->required();
   command.add_option("--nodes", simulate->nodes, "Number of nodes, at most 16 (default: chosen by the seed)")
@@ -56,7 +56,7 @@ void add_mutation(CLI::App& program, Context& context) {
       add_command(program, context, "mutation",
                   "Plant faults in the engine one by one and search for a seed that finds each", [&context, mutation] {
                     mutation->json = context.json;
-                    return run(*mutation, context.out, context.err);
+                    return run(*mutation, context.out, context.progress());
                   });
   command.add_option("--seeds", mutation->seeds, "Seeds as A..B, or one seed")->capture_default_str();
   command.add_option("--only", mutation->only, "Plant only the fault with this name (default: all)");

@@ -17,7 +17,7 @@ void add_validation_commands(CLI::App& program, Context& context) {
       [&context, prefix] {
         const StoreArgument store = context.store_argument();
         const Interrupt interrupt;  // before the first store is made, and until the last one is removed
-        const auto stores = make_validation_stores(store, context.err);
+        const auto stores = make_validation_stores(store, context);
         return run_validation(context, *stores, describe(store), *prefix, interrupt);
       });
   command.add_option("--only", *prefix, "Run only tests whose group.name begins with PREFIX");
