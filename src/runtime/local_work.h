@@ -2,6 +2,7 @@
 // completions that reach their turn without the queue (the fast path).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <iterator>
 #include <string>
@@ -17,19 +18,30 @@ namespace perdure::runtime {
 // One attempt at an activity on this node.
 using RunId = std::uint64_t;
 
-// An activity by its identity.
+// An activity by its identity. A restarted instance reuses execution and activity ids, and updates of its predecessor
+// may arrive after its own. Only the incarnation distinguishes the activities of the two.
 struct ActivityOfInstance {
   std::string instance;
+  std::uint64_t incarnation = 0;  // 0: unknown, because an engine without this field wrote the activity
   ExecutionId execution = kFirstExecutionId;
   EventId activity_id = 0;
+
+  auto operator<=>(const ActivityOfInstance&) const = default;
 };
 // One that a committed turn withdrew.
 using WithdrawnActivity = ActivityOfInstance;
+
+// One that a commit of this node claimed. The instance's incarnation is known even if the item is never decoded.
+struct ClaimedWork {
+  WorkItem item;
+  std::uint64_t incarnation = 0;
+};
 
 // The outcome of a claimed activity, offered to the turn that waits for it. Its work item stays locked until a verdict.
 struct LocalCompletion {
   RunId run = 0;
   LockToken work;
+  std::uint64_t incarnation = 0;
   ExecutionId execution = kFirstExecutionId;
   EventId activity_id = 0;
   MessageRecord message;  // as the queue would carry it
@@ -43,7 +55,7 @@ struct Verdict {
 };
 
 struct NewsForWorker {
-  std::vector<WorkItem> claimed;  // to be run
+  std::vector<ClaimedWork> claimed;  // to be run
   std::vector<Verdict> verdicts;
   std::vector<WithdrawnActivity> withdrawn;  // to be stopped if they run here
   bool places_freed = false;                 // that were kept for activities which were not claimed

@@ -98,7 +98,7 @@ void OrchestrationDispatcher::commit_succeeded(JobId id, const TurnCommit& commi
   if (!was_available && health_->is_available()) search_.resume();
   report_committed(job);
   for (const EventId activity : commit.cancelled_activities) {
-    effects_.withdrawn.push_back({job.instance, commit.execution_id, activity});
+    effects_.withdrawn.push_back({job.instance, incarnation_after(job.basis, commit), commit.execution_id, activity});
   }
   if (answer.more_messages) search_.expect_work();
   keep(job.instance, std::exchange(job.decision.kept, std::nullopt));

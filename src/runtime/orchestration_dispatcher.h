@@ -130,10 +130,10 @@ class OrchestrationDispatcher {
   };
   // What is known of an instance that is worked on, or that has claimed activities here.
   struct Here {
-    std::optional<JobId> job;                           // the latest one
-    std::optional<KeptLock> lock;                       // only without a job
-    std::set<std::pair<ExecutionId, EventId>> running;  // claimed activities that may still offer an outcome
-    std::vector<LocalCompletion> pending;               // taken, for the next turn; only with a job
+    std::optional<JobId> job;              // the latest one
+    std::optional<KeptLock> lock;          // only without a job
+    std::set<ActivityOfInstance> running;  // claimed activities that may still offer an outcome
+    std::vector<LocalCompletion> pending;  // taken, for the next turn; only with a job
   };
   struct Outstanding {
     std::size_t kind = 0;     // index in RequestBody
@@ -187,6 +187,13 @@ class OrchestrationDispatcher {
 
   // The fast path: orchestration_fast_path.cpp
   void ask_for_fast_path(Job& job, TurnCommit& commit, Timestamp now);
+  // Of the instance as the commit leaves it: the first commit creates it.
+  [[nodiscard]] static std::uint64_t incarnation_after(const OrchestrationItem& before, const TurnCommit& commit) {
+    return before.metadata ? before.incarnation : commit.commit_id;
+  }
+  [[nodiscard]] static bool is_of(const OrchestrationItem& item, std::uint64_t incarnation, ExecutionId execution) {
+    return item.incarnation == incarnation && item.execution_id == execution;
+  }
   void take_fast_answer(JobId id, const TurnCommit& commit, const CommitAnswer& answer, Timestamp now);
   void unreserve(Job& job);
   void offered(LocalCompletion completion, Timestamp now);
@@ -201,6 +208,7 @@ class OrchestrationDispatcher {
   void start_over(JobId id, Timestamp now);
   void finished(JobId id, Job job, Timestamp now);
   void look_after(const std::string& instance, Timestamp now);
+  void decline_foreign(std::vector<LocalCompletion>& pending, const OrchestrationItem& item);
   void let_go(const KeptLock& lock);
   void let_all_go();
   void forget_lapsed_locks(Timestamp now);

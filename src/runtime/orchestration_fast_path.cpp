@@ -27,17 +27,22 @@ InstanceMetadata metadata_after(const std::optional<InstanceMetadata>& before, c
 }
 
 // What the next turn starts from, if nobody else commits one before it.
-OrchestrationItem item_after(const OrchestrationItem& before, const TurnCommit& commit, Timestamp locked_until) {
+OrchestrationItem item_after(const OrchestrationItem& before, const TurnCommit& commit, std::uint64_t incarnation,
+                             Timestamp locked_until) {
   return {.instance = before.instance,
           .token = commit.token,
           .locked_until = locked_until,
           .attempt_count = 1,
           .metadata = metadata_after(before.metadata, commit),
-          .incarnation = before.metadata ? before.incarnation : commit.commit_id,
+          .incarnation = incarnation,
           .execution_id = commit.execution_id,
           .last_event_id = commit.events.empty() ? before.last_event_id : commit.events.back().event_id,
           .messages = {},
           .history = {}};
+}
+
+ActivityOfInstance activity_of(const LocalCompletion& completion) {
+  return {completion.message.instance, completion.incarnation, completion.execution, completion.activity_id};
 }
 
 WorkItem claimed_item(const TurnCommit& commit, const ClaimedActivity& claimed, Timestamp now) {
@@ -72,14 +77,12 @@ void OrchestrationDispatcher::ask_for_fast_path(Job& job, TurnCommit& commit, Ti
   bool wanted = commit.claim.has_value();
   if (const auto found = here_.find(job.instance); found != here_.end() && !wanted) {
     const Here& here = found->second;
-    const auto concerns = [&](ExecutionId execution, EventId activity) {
-      return execution == commit.execution_id && !contains(commit.cancelled_activities, activity);
+    const auto concerns = [&, incarnation = incarnation_after(job.basis, commit)](const auto& activity) {
+      return activity.incarnation == incarnation && activity.execution == commit.execution_id &&
+             !contains(commit.cancelled_activities, activity.activity_id);
     };
-    wanted = std::any_of(here.running.begin(), here.running.end(),
-                         [&](const auto& key) { return concerns(key.first, key.second); }) ||
-             std::any_of(here.pending.begin(), here.pending.end(), [&](const LocalCompletion& completion) {
-               return concerns(completion.execution, completion.activity_id);
-             });
+    wanted = std::any_of(here.running.begin(), here.running.end(), concerns) ||
+             std::any_of(here.pending.begin(), here.pending.end(), concerns);
   }
   if (!wanted) return;
   commit.keep_lock = lock_timeout_;
@@ -91,6 +94,7 @@ void OrchestrationDispatcher::take_fast_answer(JobId id, const TurnCommit& commi
                                                Timestamp now) {
   Job& job = jobs_.at(id);
   Here& here = here_[job.instance];
+  const std::uint64_t incarnation = incarnation_after(job.basis, commit);
   for (const LocalCompletion& completion : std::exchange(job.completions, {})) {
     const bool consumed = std::find(commit.completed_work.begin(), commit.completed_work.end(), completion.work) !=
                           commit.completed_work.end();
@@ -99,16 +103,18 @@ void OrchestrationDispatcher::take_fast_answer(JobId id, const TurnCommit& commi
   }
   if (!answer.claimed.empty()) metrics_.add(metric::kFastPathClaims, {}, answer.claimed.size());
   for (const EventId withdrawn : commit.cancelled_activities) {
-    here.running.erase({commit.execution_id, withdrawn});
+    const ActivityOfInstance activity{job.instance, incarnation, commit.execution_id, withdrawn};
+    here.running.erase(activity);
     std::erase_if(here.pending, [&](const LocalCompletion& completion) {
-      if (completion.execution != commit.execution_id || completion.activity_id != withdrawn) return false;
+      if (activity_of(completion) != activity) return false;
       effects_.verdicts.push_back({completion.run, true});
       return true;
     });
   }
   for (const ClaimedActivity& claimed : answer.claimed) {
-    effects_.claimed.push_back(claimed_item(commit, claimed, answer.now));
-    here.running.emplace(commit.execution_id, commit.activities.at(claimed.index).activity_id);
+    effects_.claimed.push_back({claimed_item(commit, claimed, answer.now), incarnation});
+    here.running.insert(
+        {job.instance, incarnation, commit.execution_id, commit.activities.at(claimed.index).activity_id});
   }
   // Sessions may be a reason of their own, and what a repeated commit had claimed may be gone.
   if (commit.claim && answer.claimed.empty() && !answer.repeated &&
@@ -120,7 +126,7 @@ void OrchestrationDispatcher::take_fast_answer(JobId id, const TurnCommit& commi
   job.reserved -= std::min(job.reserved, answer.claimed.size());  // those are the worker's now
   unreserve(job);
   if (!answer.locked_until || here.job != id || job.overtaken_by) return;
-  here.lock = KeptLock{.item = item_after(job.basis, commit, *answer.locked_until),
+  here.lock = KeptLock{.item = item_after(job.basis, commit, incarnation, *answer.locked_until),
                        .as_of = answer.now,
                        .heard_at = now,
                        .messages_with = answer.more_messages ? fetches_ + 1 : 0};
@@ -140,7 +146,7 @@ void OrchestrationDispatcher::hear(NewsForTurns news, Timestamp now) {
   for (const ActivityOfInstance& activity : news.over) {
     const auto here = here_.find(activity.instance);
     if (here == here_.end()) continue;
-    here->second.running.erase({activity.execution, activity.activity_id});
+    here->second.running.erase(activity);
     look_after(activity.instance, now);
   }
 }
@@ -150,11 +156,10 @@ void OrchestrationDispatcher::hear(NewsForTurns news, Timestamp now) {
 void OrchestrationDispatcher::offered(LocalCompletion completion, Timestamp now) {
   const std::string instance = completion.message.instance;
   const auto found = here_.find(instance);
-  const bool known = found != here_.end() &&
-                     found->second.running.erase({completion.execution, completion.activity_id}) > 0 && !draining_;
+  const bool known = found != here_.end() && found->second.running.erase(activity_of(completion)) > 0 && !draining_;
   const auto can_be_used = [&](const Here& here) {
     if (here.job) return true;
-    return here.lock && here.lock->item.execution_id == completion.execution &&
+    return here.lock && is_of(here.lock->item, completion.incarnation, completion.execution) &&
            here.lock->item.locked_until - now > lock_timeout_ / 4;
   };
   if (known && can_be_used(found->second)) {

@@ -43,7 +43,8 @@ void OrchestrationDispatcher::join_or_run(Timestamp now) {
   });
 }
 
-// What is pending belongs to the execution that scheduled it, and to its latest turn.
+// What is pending belongs to the execution that scheduled it, and to its latest turn. The instance may have been
+// deleted and started again since, so the number of the execution is not enough.
 void OrchestrationDispatcher::hand_completions(JobId id) {
   Job& job = jobs_.at(id);
   job.phase = Phase::kTurn;
@@ -52,7 +53,7 @@ void OrchestrationDispatcher::hand_completions(JobId id) {
   Here& here = found->second;
   const bool running = job.basis.metadata && job.basis.metadata->status == ExecutionStatus::kRunning;
   for (LocalCompletion& completion : std::exchange(here.pending, {})) {
-    if (running && completion.execution == job.basis.execution_id) {
+    if (running && is_of(job.basis, completion.incarnation, completion.execution)) {
       job.completions.push_back(std::move(completion));
     } else {
       effects_.verdicts.push_back({completion.run, false});
@@ -127,8 +128,10 @@ void OrchestrationDispatcher::look_after(const std::string& instance, Timestamp 
   if (found == here_.end()) return;
   Here& here = found->second;
   if (here.lock) {
-    const bool runs = std::any_of(here.running.begin(), here.running.end(),
-                                  [&](const auto& key) { return key.first == here.lock->item.execution_id; });
+    decline_foreign(here.pending, here.lock->item);
+    const bool runs = std::any_of(here.running.begin(), here.running.end(), [&](const ActivityOfInstance& activity) {
+      return is_of(here.lock->item, activity.incarnation, activity.execution);
+    });
     if (draining_ || (!runs && here.pending.empty())) {
       let_go(*std::exchange(here.lock, std::nullopt));
     } else if (!here.pending.empty()) {
@@ -137,6 +140,15 @@ void OrchestrationDispatcher::look_after(const std::string& instance, Timestamp 
   }
   if (!here.job && !here.lock) decline(here.pending);
   if (!here.job && !here.lock && here.running.empty()) here_.erase(found);
+}
+
+// What no turn under this lock could use, because an earlier execution or incarnation has scheduled it.
+void OrchestrationDispatcher::decline_foreign(std::vector<LocalCompletion>& pending, const OrchestrationItem& item) {
+  std::erase_if(pending, [&](const LocalCompletion& completion) {
+    if (is_of(item, completion.incarnation, completion.execution)) return false;
+    effects_.verdicts.push_back({completion.run, false});
+    return true;
+  });
 }
 
 void OrchestrationDispatcher::let_go(const KeptLock& lock) {

@@ -10,8 +10,8 @@ namespace perdure::runtime {
 
 void WorkerDispatcher::hear(NewsForWorker news, Timestamp now) {
   const std::size_t claimed = news.claimed.size();
-  for (WorkItem& item : news.claimed) {
-    if (!is_running(item)) take_on(std::move(item), now, true);
+  for (ClaimedWork& each : news.claimed) {
+    if (!is_running(each)) take_on(std::move(each.item), now, each.incarnation);
   }
   if (places_ && claimed > 0) {
     publish_places();  // first: a place that is neither free nor reserved is nobody's
@@ -23,9 +23,11 @@ void WorkerDispatcher::hear(NewsForWorker news, Timestamp now) {
 }
 
 // The same lock, not just the same activity: a later one may come while a run that has lost its lock still goes on.
-bool WorkerDispatcher::is_running(const WorkItem& item) const {
-  const auto run = by_identity_.find(identity_of(item.record));
-  return run != by_identity_.end() && runs_.at(run->second).lease.token() == item.token;
+bool WorkerDispatcher::is_running(const ClaimedWork& claimed) const {
+  const MessageRecord& record = claimed.item.record;
+  const auto run = by_identity_.find(
+      {record.instance, claimed.incarnation, record.execution.value_or(kFirstExecutionId), record.activity_id});
+  return run != by_identity_.end() && runs_.at(run->second).lease.token() == claimed.item.token;
 }
 
 // A function that has come to an outcome is about to return. Its place is then free for what the next turn schedules,
@@ -43,6 +45,7 @@ void WorkerDispatcher::offer(RunId id, Run& run) {
   run.offered = true;
   news_.offered.push_back({.run = id,
                            .work = run.lease.token(),
+                           .incarnation = run.incarnation,
                            .execution = run.record.execution.value_or(kFirstExecutionId),
                            .activity_id = run.record.activity_id,
                            .message = run.ack->completion.value()});
@@ -61,9 +64,7 @@ void WorkerDispatcher::judged(const Verdict& verdict, Timestamp now) {
 
 void WorkerDispatcher::offers_nothing(Run& run) {
   if (!std::exchange(run.claimed, false)) return;
-  news_.over.push_back({.instance = run.record.instance,
-                        .execution = run.record.execution.value_or(kFirstExecutionId),
-                        .activity_id = run.record.activity_id});
+  news_.over.push_back(identity_of(run));
 }
 
 }  // namespace perdure::runtime

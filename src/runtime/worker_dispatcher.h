@@ -30,7 +30,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -101,11 +100,12 @@ class WorkerDispatcher {
   [[nodiscard]] std::vector<std::string> running_names() const;
 
  private:
-  using Identity = std::tuple<std::string, ExecutionId, EventId>;
+  using Identity = ActivityOfInstance;
   struct Run {
     Lease lease;
     MessageRecord record;  // without its body
     std::uint32_t attempt = 1;
+    std::uint64_t incarnation = 0;  // of the instance; known once the item is decoded, or from the claim
     Timestamp started_at{};
     std::string orchestration{};                    // who scheduled it, once that is known
     std::optional<SemanticVersion> version{};       // of that
@@ -188,7 +188,8 @@ class WorkerDispatcher {
   void sessions_renewed(const ProviderResult<std::size_t>& count, Timestamp now);
   void gauges_read(const worker::Gauges& gauges) const;
 
-  void take_on(WorkItem item, Timestamp now, bool claimed);
+  // With the incarnation of its instance if a commit of this node claimed it.
+  void take_on(WorkItem item, Timestamp now, std::optional<std::uint64_t> claimed_for = std::nullopt);
   void begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now);
   void try_later(RunId id, Run& run, Timestamp now);
   void fail(RunId id, ErrorDetails error);
@@ -198,7 +199,7 @@ class WorkerDispatcher {
   void nodes_listed(const std::vector<RunId>& runs, const std::vector<NodeInfo>& nodes);
   void complete_with(RunId id, MessageBody completion);
   // Under the lock that this item names.
-  [[nodiscard]] bool is_running(const WorkItem& item) const;
+  [[nodiscard]] bool is_running(const ClaimedWork& claimed) const;
   void offer_when_returned(Run& run, Timestamp now);
   void offer(RunId id, Run& run);
   void judged(const Verdict& verdict, Timestamp now);
@@ -210,7 +211,7 @@ class WorkerDispatcher {
   [[nodiscard]] Milliseconds delay_until_next_try(const WorkItem& item, Milliseconds delay, Timestamp now) const;
   void give_back_unstarted(RunId id, const WorkItem& item, Milliseconds delay);
   [[nodiscard]] static bool wants_to_beat(const Run& run) noexcept;
-  [[nodiscard]] static Identity identity_of(const MessageRecord& record);
+  [[nodiscard]] static Identity identity_of(const Run& run);
   // Nobody waits for its outcome any more.
   void stop(RunId id, Run& run, Timestamp now);
   void give_grace(Run& run, Timestamp now);

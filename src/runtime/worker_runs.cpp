@@ -34,7 +34,7 @@ void WorkerDispatcher::fetched(ProviderResult<WorkBatch> batch, Timestamp now) {
   }
   const std::size_t suspects_before = suspect_runs_.size();
   const std::size_t items = batch->items.size();
-  for (WorkItem& item : batch->items) take_on(std::move(item), now, false);
+  for (WorkItem& item : batch->items) take_on(std::move(item), now);
   withdrawn_meanwhile_.clear();
   if (places_) places_->queue_seen(items >= search_.being_fetched());
   search_.fetched(items, suspect_runs_.size() > suspects_before);
@@ -54,13 +54,14 @@ void WorkerDispatcher::awaited(const ProviderResult<bool>& found, Timestamp now)
   report_backoff("waiting for work failed; retrying after backoff", found.error(), rest);
 }
 
-void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
+void WorkerDispatcher::take_on(WorkItem item, Timestamp now, std::optional<std::uint64_t> claimed_for) {
   const RunId id = ++last_run_;
   std::string body = std::move(item.record.body);
   Run& run = runs_
                  .emplace(id, Run{.lease = Lease(item.token, item.locked_until, lock_timeout_),
                                   .record = item.record,
                                   .attempt = item.attempt_count,
+                                  .incarnation = claimed_for.value_or(0),
                                   .started_at = now,
                                   .deadline = {},
                                   .silent_at = {},
@@ -68,7 +69,7 @@ void WorkerDispatcher::take_on(WorkItem item, Timestamp now, bool claimed) {
                                   .ack = {},
                                   .progress = {}})
                  .first->second;
-  run.claimed = claimed;
+  run.claimed = claimed_for.has_value();
   check_at_ = std::min(check_at_, run.lease.renew_at());
   if (item.attempt_count > std::max(max_attempts_ / 2, 1U)) suspect_runs_.insert(id);
   if (run.record.session) {
@@ -129,6 +130,7 @@ void WorkerDispatcher::give_back_unstarted(RunId id, const WorkItem& item, Milli
 
 void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteActivity activity, Timestamp now) {
   Run& run = runs_.at(id);
+  if (!run.claimed) run.incarnation = activity.incarnation.value_or(0);
   run.orchestration = activity.orchestration_name;
   run.version = activity.orchestration_version;
   auto handler = resolve_(activity.name);
@@ -141,7 +143,7 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
   run.wanted = true;
   run.returned = false;
   ++threads_;
-  by_identity_[identity_of(run.record)] = id;
+  by_identity_[identity_of(run)] = id;
   watch_.runs_since(now);
   if (!run.progress) run.progress = std::move(activity.progress);
   if (activity.timeouts.start_to_close) {
@@ -170,7 +172,7 @@ void WorkerDispatcher::begin(RunId id, const WorkItem& item, messages::ExecuteAc
                                  .max_payload_bytes = max_payload_bytes_},
                        .input = std::move(activity.input),
                        .handler = std::move(handler)});
-  if (withdrawn_meanwhile_.contains(identity_of(run.record))) lose(id, run, now);
+  if (withdrawn_meanwhile_.contains(identity_of(run))) lose(id, run, now);
 }
 
 // ---- ended ---------------------------------------------------------------------------------------------------------
@@ -309,10 +311,9 @@ void WorkerDispatcher::extended(RunId id, Run& run, const ProviderResult<Timesta
 // ---- not wanted any more -------------------------------------------------------------------------------------------
 
 void WorkerDispatcher::withdrawn(const WithdrawnActivity& activity, Timestamp now) {
-  const Identity identity{activity.instance, activity.execution, activity.activity_id};
-  const auto found = by_identity_.find(identity);
+  const auto found = by_identity_.find(activity);
   if (found == by_identity_.end()) {
-    if (search_.fetching()) withdrawn_meanwhile_.insert(identity);
+    if (search_.fetching()) withdrawn_meanwhile_.insert(activity);
     return;
   }
   const RunId id = found->second;
@@ -369,7 +370,7 @@ void WorkerDispatcher::unwant(Run& run) {
   run.silent_at.reset();
   // The node may have fetched the same activity again before it noticed that it had lost it: then that run is the
   // wanted one.
-  const auto wanted = by_identity_.find(identity_of(run.record));
+  const auto wanted = by_identity_.find(identity_of(run));
   if (wanted != by_identity_.end() && &runs_.at(wanted->second) == &run) by_identity_.erase(wanted);
 }
 
@@ -384,8 +385,9 @@ void WorkerDispatcher::started(RunId id, Timestamp now) {
   forget_if_over(id);
 }
 
-WorkerDispatcher::Identity WorkerDispatcher::identity_of(const MessageRecord& record) {
-  return {record.instance, record.execution.value_or(kFirstExecutionId), record.activity_id};
+WorkerDispatcher::Identity WorkerDispatcher::identity_of(const Run& run) {
+  const MessageRecord& record = run.record;
+  return {record.instance, run.incarnation, record.execution.value_or(kFirstExecutionId), record.activity_id};
 }
 
 void WorkerDispatcher::stop_all(Timestamp now) {

@@ -26,9 +26,9 @@ TEST_F(FastPath, ACommitClaimsWhatItSchedulesAndKeepsTheLock) {
   committed(granted(commit));
   const OrchestrationEffects effects = dispatcher().take_effects();
   ASSERT_EQ(effects.claimed.size(), 1U);
-  EXPECT_EQ(effects.claimed[0].token, work_token(2));
-  EXPECT_EQ(effects.claimed[0].attempt_count, 1U);
-  EXPECT_EQ(effects.claimed[0].record, commit.activities[0]);
+  EXPECT_EQ(effects.claimed[0].item.token, work_token(2));
+  EXPECT_EQ(effects.claimed[0].item.attempt_count, 1U);
+  EXPECT_EQ(effects.claimed[0].item.record, commit.activities[0]);
   EXPECT_FALSE(dispatcher().idle()) << "it is locked";
   EXPECT_EQ(count<orchestration::GiveBack>(), 0U);
 }
@@ -305,8 +305,8 @@ TEST_F(FastPath, ARepeatedCommitIsTakenLikeAFirstOne) {
   ASSERT_EQ(effects.verdicts.size(), 1U);
   EXPECT_TRUE(effects.verdicts[0].settled);
   ASSERT_EQ(effects.claimed.size(), 1U);
-  EXPECT_EQ(effects.claimed[0].token, work_token(4));
-  EXPECT_EQ(effects.claimed[0].record, second.activities[0]);
+  EXPECT_EQ(effects.claimed[0].item.token, work_token(4));
+  EXPECT_EQ(effects.claimed[0].item.record, second.activities[0]);
   places->release(1);  // the worker has it
   offer(4);
   const TurnTask task = begin_turn();

@@ -1,6 +1,7 @@
 // The orchestration dispatcher with the fast path, in the hands of a test that plays the worker and the store.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,6 +100,7 @@ class FastTurns : public DispatchOrchestrations {
     run({.activities = activities});
     const TurnCommit commit = committing();
     first_commit = commit.commit_id;
+    incarnations[instance] = commit.commit_id;
     committed(granted(commit));
     OrchestrationEffects effects = dispatcher().take_effects();
     ASSERT_EQ(effects.claimed.size(), activities.size());
@@ -126,6 +128,7 @@ class FastTurns : public DispatchOrchestrations {
     LocalCompletion completion;
     completion.run = activity;
     completion.work = work_token(activity);
+    completion.incarnation = incarnations[instance];
     completion.activity_id = activity;
     completion.message.kind = MessageKind::kActivityCompleted;
     completion.message.instance = instance;
@@ -136,7 +139,8 @@ class FastTurns : public DispatchOrchestrations {
   }
   void over(EventId activity, const std::string& instance = "i") {
     NewsForTurns news;
-    news.over.push_back({.instance = instance, .execution = 1, .activity_id = activity});
+    news.over.push_back(
+        {.instance = instance, .incarnation = incarnations[instance], .execution = 1, .activity_id = activity});
     dispatcher().hear(std::move(news), now);
   }
   // "7 settled", "8 declined"
@@ -164,7 +168,8 @@ class FastTurns : public DispatchOrchestrations {
 
   RequestId turn = 0;
   RequestId commit_request = 0;
-  std::uint64_t first_commit = 0;  // of the instance that is held
+  std::uint64_t first_commit = 0;                     // of the instance that is held
+  std::map<std::string, std::uint64_t> incarnations;  // of all that were held
 };
 
 }  // namespace perdure::test

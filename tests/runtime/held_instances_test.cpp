@@ -213,6 +213,39 @@ TEST_F(HeldInstances, AStateThatSomebodyElseChangedIsNotOverwritten) {
   EXPECT_THAT(completed(begin_turn()), ElementsAre(2)) << "the store decides whether it still counts";
 }
 
+// The instance was deleted and started again while one of its activities ran here. The ids of both incarnations are
+// equal, and the outcome of the earlier one must not reach the code of the later one.
+TEST_F(HeldInstances, ALateOutcomeDoesNotReachTheNextIncarnation) {
+  hold();
+  const std::uint64_t earlier = first_commit;
+  bring(item("i"));
+  run({.activities = {2}});
+  const TurnCommit commit = committing();
+  incarnations["i"] = earlier;
+  offer(2);  // before the first commit of the next incarnation is done
+  committed(granted(commit));
+  EXPECT_THAT(verdicts(), ElementsAre("2 declined"));
+  EXPECT_EQ(count<orchestration::RunTurn>(), 0U);
+  offer(2);  // afterwards
+  EXPECT_THAT(verdicts(), ElementsAre("2 declined"));
+  EXPECT_EQ(count<orchestration::RunTurn>(), 0U);
+  over(2);
+  EXPECT_EQ(count<orchestration::GiveBack>(), 0U) << "the lock is retained for the activity of the next incarnation";
+  incarnations["i"] = commit.commit_id;
+  offer(2);
+  EXPECT_THAT(completed(begin_turn()), ElementsAre(2));
+}
+
+TEST_F(HeldInstances, AWithdrawalNamesTheIncarnation) {
+  hold();
+  offer(2);
+  run({.cancelled = {9}});
+  committed(granted(committing()));
+  const auto effects = dispatcher().take_effects();
+  ASSERT_EQ(effects.withdrawn.size(), 1U);
+  EXPECT_EQ(effects.withdrawn[0].incarnation, first_commit);
+}
+
 TEST_F(HeldInstances, ARenewalOfTheOldLockSaysNothingOfTheNewOne) {
   hold();
   offer(2);

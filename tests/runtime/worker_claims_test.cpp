@@ -26,7 +26,7 @@ class WorkerClaims : public DispatchActivities {
     if (!std::exchange(looked, true)) fetch();  // nothing is queued
     EXPECT_EQ(places->reserve(items.size()), items.size());
     NewsForWorker news;
-    news.claimed = std::move(items);
+    for (WorkItem& item : items) news.claimed.push_back({std::move(item), incarnation});
     dispatcher().hear(std::move(news), now);
   }
   RunId run_claimed(EventId id = 2, ActivityTimeouts timeouts = {}) {
@@ -62,6 +62,7 @@ class WorkerClaims : public DispatchActivities {
   static MessageKind kind_of(const LocalCompletion& completion) { return completion.message.kind; }
 
   bool looked = false;
+  std::uint64_t incarnation = 0;  // of the instance that claims
 };
 
 // ---- The way it is meant -------------------------------------------------------------------------------------------
@@ -197,11 +198,37 @@ TEST_F(WorkerClaims, AnActivityThatIsClaimedAndWithdrawnInOneBreathDoesNotBegin)
   dispatcher();
   EXPECT_EQ(places->reserve(1), 1U);
   NewsForWorker news;
-  news.claimed = {item(2)};
+  news.claimed = {{item(2), incarnation}};
   news.withdrawn.push_back({.instance = "i", .execution = 1, .activity_id = 2});
   dispatcher().hear(std::move(news), now);
   EXPECT_EQ(count<worker::Start>(), 0U);
   EXPECT_THAT(over(), ElementsAre(2));
+}
+
+// Updates of two threads may arrive in one go, and in another order than that of their commits.
+TEST_F(WorkerClaims, AWithdrawalOfAnEarlierIncarnationLeavesTheClaimOfItsSuccessorAlone) {
+  dispatcher();
+  EXPECT_EQ(places->reserve(1), 1U);
+  NewsForWorker news;
+  news.claimed = {{of_incarnation(2, 8), 8}};
+  news.withdrawn.push_back({.instance = "i", .incarnation = 7, .execution = 1, .activity_id = 2});
+  dispatcher().hear(std::move(news), now);
+  finish(start());
+  const auto offered = offers();
+  ASSERT_EQ(offered.size(), 1U);
+  EXPECT_EQ(offered[0].incarnation, 8U);
+}
+
+// Even if its item cannot be decoded: the commit that claimed it knows the incarnation.
+TEST_F(WorkerClaims, WhatIsOverNamesItsIncarnation) {
+  incarnation = 8;
+  WorkItem damaged = item(3);
+  damaged.record.body = "no activity";
+  claim({damaged});
+  collect();
+  const NewsForTurns news = dispatcher().take_news();
+  ASSERT_EQ(news.over.size(), 1U);
+  EXPECT_EQ(news.over[0].incarnation, 8U);
 }
 
 TEST_F(WorkerClaims, AnActivityWhoseLockIsLostIsOver) {
@@ -236,7 +263,7 @@ TEST_F(WorkerClaims, WhatIsClaimedForANodeThatDrainsIsGivenBackUncounted) {
   EXPECT_EQ(places->reserve(1), 1U);
   dispatcher().drain();
   NewsForWorker news;
-  news.claimed = {item(2)};
+  news.claimed = {{item(2), incarnation}};
   dispatcher().hear(std::move(news), now);
   EXPECT_THAT(over(), ElementsAre(2));
   const auto given = give_back();

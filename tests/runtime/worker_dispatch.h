@@ -93,6 +93,15 @@ class DispatchActivities : public ::testing::Test {
     fetched.attempt_count = attempt;
     return fetched;
   }
+  // Scheduled by this incarnation of the instance.
+  [[nodiscard]] WorkItem of_incarnation(EventId id, std::uint64_t incarnation) const {
+    WorkItem fetched = item(id);
+    Message message = decode_message(fetched.record);
+    std::get<messages::ExecuteActivity>(message.body).incarnation = incarnation;
+    fetched.record = encode_message(message);
+    fetched.token = {"token " + std::to_string(id) + " of incarnation " + std::to_string(incarnation)};
+    return fetched;
+  }
   // An attempt of a RetryPolicy, after one that left this.
   [[nodiscard]] WorkItem retried(EventId id, const std::string& progress) const {
     WorkItem fetched = item(id);

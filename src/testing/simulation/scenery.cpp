@@ -119,6 +119,7 @@ Scenery::Scenery(std::uint64_t seed, const RunOptions& options) {
     store_outages = random_outages(Dice(Dice(seed ^ 0x07A6E).next()));
   if (faults > 0 && contains(options.faults, Fault::kClockStep))
     clock_steps = random_clock_steps(Dice(Dice(seed ^ 0xC10C5).next()));
+  holds_updates = Dice(Dice(seed ^ 0x7A17).next()).chance(50);
   new_engine_ = dice.chance(50);
   const bool before_upgrade = dice.chance(60);
   first_generation = before_upgrade && contains(options.faults, Fault::kUpgrade) ? 0 : 1;

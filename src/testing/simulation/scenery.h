@@ -26,6 +26,7 @@ struct Scenery {
   std::size_t nodes = 3;
   StoreKind store = StoreKind::kMemory;
   bool fast_path = false;
+  bool holds_updates = false;      // what the dispatchers of a node have for each other may wait
   int first_generation = 0;        // of the code, on all nodes
   std::size_t latest_upgrade = 0;  // the step by which the new code is rolled out somewhere
   std::size_t faults = 0;

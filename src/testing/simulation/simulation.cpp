@@ -40,6 +40,7 @@ class Simulation {
         scenery_(seed, options),
         schedule_(Dice(seed ^ 0x5C4ED).next()),
         chance_(Dice(seed ^ 0xFA017).next()),
+        updates_(Dice(seed ^ 0x0BDA7E).next()),
         log_(options.log, kStart),
         clock_(std::make_shared<ManualClock>(kStart)),
         real_store_(std::make_shared<WaitlessStore>(make_simulated_store(scenery_.store, clock_))),
@@ -138,6 +139,7 @@ class Simulation {
     SteppedNode& node = cluster_.node(choice.place);
     log_.begin(cluster_.name(choice.place));
     if (log_.on()) log_.add(store_time(), node.describe(choice.choice));
+    if (scenery_.holds_updates) node.hold_updates(updates_.chance(node.holds_updates() ? 85 : 15));
     const bool calls = node.calls_store(choice.choice);
     ++report_.requests;
     if (node.writes(choice.choice) && ++report_.writes == (options_.crash ? options_.crash->write : 0)) {
@@ -418,6 +420,7 @@ class Simulation {
   Scenery scenery_;
   Dice schedule_;
   Dice chance_;
+  Dice updates_;
   RunLog log_;
   RunReport report_;
   std::shared_ptr<ManualClock> clock_;

@@ -52,7 +52,7 @@ std::size_t SteppedNode::choices() {
   // A wait that is over leads to more, which may be another wait.
   do {
     collect();
-  } while (answer_awaits(false));
+  } while (answer_awaits(false) || (choices_.empty() && std::exchange(holds_updates_, false)));
   return choices_.size();
 }
 
@@ -163,7 +163,7 @@ void SteppedNode::collect() {
   do {
     apply_effects();
     ask(at);
-  } while (orchestrations_.has_news() || activities_.has_news());
+  } while (!holds_updates_ && (orchestrations_.has_news() || activities_.has_news()));
 }
 
 void SteppedNode::ask(Timestamp at) {
@@ -295,7 +295,7 @@ void SteppedNode::stop(RunId run) {
 }
 
 void SteppedNode::apply_effects() {
-  runtime::exchange_news(orchestrations_, activities_, now());
+  if (!holds_updates_) runtime::exchange_news(orchestrations_, activities_, now());
 }
 
 }  // namespace perdure::testing

@@ -52,6 +52,10 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
   [[nodiscard]] const std::string& id() const noexcept { return id_; }
   // Activities that have neither ended nor been told to stop.
   [[nodiscard]] std::vector<std::string> running_activities() const;
+  // What the two dispatchers have for each other waits meanwhile, as it may between threads. It does not wait when
+  // nothing else is left to do.
+  void hold_updates(bool held) noexcept { holds_updates_ = held; }
+  [[nodiscard]] bool holds_updates() const noexcept { return holds_updates_; }
   // How far the node's clock is ahead of the store's; below 0: behind.
   void set_clock_offset(Milliseconds offset) noexcept { clock_offset_ = offset; }
 
@@ -112,6 +116,7 @@ class SteppedNode final : private runtime::worker::ActivityRunner {
   Logger logger_;
   runtime::ClockJumps jumps_;
   Milliseconds clock_offset_{0};
+  bool holds_updates_ = false;
   std::vector<Choice> choices_;
   std::optional<AwaitTurns> await_turns_;
   std::optional<AwaitActivities> await_activities_;
