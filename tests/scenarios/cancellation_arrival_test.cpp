@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,6 +20,7 @@
 #include "support/child_process.h"
 #include "support/eventually.h"
 #include "support/postgres_server.h"
+#include "support/sanitized.h"
 #include "support/temporary_folder.h"
 
 namespace perdure::test {
@@ -81,40 +84,56 @@ class CancellationArrival : public ::testing::TestWithParam<Constellation> {
     worker_ = std::make_unique<Runtime>(store_, std::move(activities), options_without_renewals());
   }
 
-  // Begins an activity, which is watched when this returns.
-  void start() {
-    carry_out("start");
-    ASSERT_TRUE(eventually([&] { return calls_.size() == 1 && store_->count > 0; }));
-  }
-  // Begins the same on a node whose watches all end after one of its other activities.
-  void start_among_short_ones() {
+  // Starts instances on which the node runs one short activity after the other.
+  void run_short_ones() {
     constexpr std::size_t kInstances = 8;
     for (std::size_t i = 0; i < kInstances; ++i) carry_out("churn", "churn-" + std::to_string(i));
     ASSERT_TRUE(eventually([&] { return store_->short_calls.size() == kInstances; }));
-    start();
-    store_->is_busy = true;
+    has_short_ones_ = true;
   }
-  // Nothing but a notification reaches the activity while the test has patience: without one the next renewal and the
-  // next poll come after minutes. The times are printed for docs/clusters.md, because a busy machine may exceed a
-  // bound.
+  // The bound is asserted for two of at most five attempts, because a busy machine may stop any thread for long. A
+  // sanitizer makes all code slower.
   void expect_stop_after(const std::string& command) {
-    static_assert(kNoRenewal / 2 > 10 * kPatience);
-    const auto from = std::chrono::steady_clock::now();
-    carry_out(command);
-    EXPECT_TRUE(eventually([&] { return calls_.at(0).ctx.is_cancelled(); }));
-    const auto took = std::chrono::steady_clock::now() - from;
-    store_->is_busy = false;
-    std::cout << GetParam().name << ": a " << command << " reached the activity in "
-              << std::chrono::duration_cast<std::chrono::microseconds>(took).count() << " us; the bound is "
-              << GetParam().bound.count() << " ms\n";
+    constexpr int kAttempts = 5;
+    constexpr int kEnough = 2;
+    const Milliseconds bound = GetParam().bound * (PERDURE_TEST_SANITIZED ? 5 : 1);
+    int in_time = 0;
+    for (int attempt = 0; attempt < kAttempts && in_time < kEnough; ++attempt) {
+      const auto took = time_to_stop_after(command);
+      ASSERT_TRUE(took.has_value()) << "the activity was never told to stop";
+      if (*took <= bound) ++in_time;
+      std::cout << GetParam().name << ": a " << command << " reached the activity in " << took->count()
+                << " us; the bound is " << bound.count() << " ms\n";
+    }
+    EXPECT_EQ(in_time, kEnough) << "of " << kAttempts << " attempts";
   }
 
  private:
+  // Nothing but a notification reaches the activity while the test has patience: without one the next renewal and the
+  // next poll come after minutes. Returns nothing if none came.
+  std::optional<std::chrono::microseconds> time_to_stop_after(const std::string& command) {
+    static_assert(kNoRenewal / 2 > 10 * kPatience);
+    const std::size_t number = calls_.size();
+    const std::string instance = "i" + std::to_string(number);
+    const int before = store_->count;
+    carry_out("start", instance);
+    const bool is_watched = eventually([&] { return calls_.size() > number && store_->count > before; });
+    if (!is_watched) return std::nullopt;
+    store_->is_busy = has_short_ones_;
+    const auto from = std::chrono::steady_clock::now();
+    carry_out(command, instance);
+    const bool has_stopped = eventually([&] { return calls_.at(number).ctx.is_cancelled(); });
+    const auto took = std::chrono::steady_clock::now() - from;
+    store_->is_busy = false;
+    if (!has_stopped) return std::nullopt;
+    return std::chrono::duration_cast<std::chrono::microseconds>(took);
+  }
+
   [[nodiscard]] std::string url() const { return server_ ? server_->url() : "sqlite:" + folder_.file("store.db"); }
   [[nodiscard]] std::shared_ptr<Provider> open() const {
     return GetParam().store == std::string("memory") ? make_memory_provider() : open_without_polls(url());
   }
-  void carry_out(const std::string& command, const std::string& instance = "i") {
+  void carry_out(const std::string& command, const std::string& instance) {
     if (turns_) return turns_->carry_out(command, instance);
     EXPECT_EQ(child_->ask(command + " " + instance), "ok");
   }
@@ -125,6 +144,7 @@ class CancellationArrival : public ::testing::TestWithParam<Constellation> {
   std::unique_ptr<ChildProcess> child_;
   std::unique_ptr<TurnsNode> turns_;
   OpenCalls calls_;
+  bool has_short_ones_ = false;
   std::unique_ptr<Runtime> worker_;
 };
 INSTANTIATE_TEST_SUITE_P(Constellations, CancellationArrival,
@@ -138,17 +158,15 @@ INSTANTIATE_TEST_SUITE_P(Constellations, CancellationArrival,
                          [](const auto& constellation) { return std::string(constellation.param.name); });
 
 TEST_P(CancellationArrival, OfAnInstance) {
-  start();
   expect_stop_after("cancel");
 }
 
 TEST_P(CancellationArrival, ByAForcedDeletion) {
-  start();
   expect_stop_after("delete");
 }
 
 TEST_P(CancellationArrival, AmongActivitiesThatEndAllTheTime) {
-  start_among_short_ones();
+  run_short_ones();
   expect_stop_after("cancel");
 }
 
