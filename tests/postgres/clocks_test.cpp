@@ -127,6 +127,38 @@ TEST(PostgresTime, CostsFewCallsWhileTheServerIsBehind) {
   EXPECT_EQ(store->now(), kStart + 10'020ms * 9 / 10);
 }
 
+// By less than time_tolerance: no node proposes a time. A wait for a timer lasts until the store fires it.
+TEST(PostgresTime, AWaitLooksRarelyAfterASmallStepBack) {
+  PostgresSchema schema(kStart);
+  PostgresOptions options;
+  options.schema = schema.name();
+  options.clock = std::make_shared<ManualClock>(kStart);
+  options.time_tolerance = 1h;
+  options.poll_interval = 1h;
+  const auto store = PostgresProvider::connect(shared_postgres_url(), options);
+  MessageRecord timer = message_for("a", MessageKind::kQueueMessage);
+  timer.visible_at = kStart + 10min;
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  ASSERT_TRUE(store->ack_orchestration_item(first_turn_of(store->fetch_orchestration_item().value().value(), 1)));
+  ASSERT_TRUE(store->enqueue_message(timer).has_value());
+  schema.step(20min);
+  ASSERT_TRUE(store->fetch_work_items({}).has_value()) << "sees the later time";
+  schema.step(-20min);
+  const auto& counted = dynamic_cast<const postgres::PostgresStore&>(*store);
+  const std::uint64_t before = counted.round_trips();
+  std::thread waiting([&] {
+    const WorkWait work{.orchestrations = OrchestrationFetch{}, .activities = {}};
+    EXPECT_TRUE(store->wait_for_work(work, Timestamp::max()).has_value());
+  });
+  while (counted.round_trips() < before + 2) std::this_thread::yield();  // an announcement and a look
+  const std::uint64_t looked = counted.round_trips();
+  constexpr std::uint64_t kCalls = 100;
+  for (std::uint64_t i = 0; i < kCalls; ++i) EXPECT_TRUE(store->read_status("a").has_value());
+  EXPECT_LE(counted.round_trips() - looked, kCalls + 3);
+  schema.step(20min);  // and tells the wait
+  waiting.join();
+}
+
 // A clock that is set back is reported when it is certain that no response was only late.
 TEST(PostgresTime, ReportsEachJumpOnceWithItsSize) {
   PostgresSchema schema(kStart);

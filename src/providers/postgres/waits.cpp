@@ -85,7 +85,10 @@ ProviderResult<bool> PostgresStore::wait_for_work(const WorkWait& wait, Timestam
           Waker::Look look;
           try {
             for (const Rows& rows : pool_.run(calls, Repeat::kRead)) {
-              const Timestamp now = pool_.see(rows.time(0, 0));
+              // Not what see() returns: if the clock was set back a little, that is ahead of the store, and this thread
+              // would look every millisecond until the store has the same time.
+              const Timestamp now = rows.time(0, 0);
+              static_cast<void>(pool_.see(now));
               look.until_deadline = end - pool_.steady();
               if (waits_for_nothing) continue;
               look.satisfied = look.satisfied || rows.boolean(0, 1);
