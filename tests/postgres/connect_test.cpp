@@ -219,12 +219,17 @@ TEST_F(PostgresRights, ThoseThatTheDocumentsNameSuffice) {
 TEST_F(PostgresRights, AMissingOneIsNamed) {
   PostgresSession session(server.url());
   session.execute(documented_rights("perdure", "orders"));
-  session.execute("REVOKE ALL ON ALL SEQUENCES IN SCHEMA perdure FROM orders");
+  session.execute("REVOKE ALL ON SEQUENCE perdure.instances_key_seq FROM orders");
   const auto store = PostgresProvider::connect(url());
   const ProviderResult<StartOutcome> started = store->enqueue_start(start_of("a"), StartPolicy::kFail);
   ASSERT_FALSE(started.has_value());
   EXPECT_THAT(started.error().message(), HasSubstr("instances_key_seq"));
   EXPECT_THAT(started.error().message(), HasSubstr("docs/clusters.md"));
+
+  session.execute("REVOKE ALL ON SEQUENCE perdure.store_time FROM orders");
+  const ProviderError refused = refusal(url());
+  EXPECT_THAT(refused.message(), HasSubstr("store_time"));
+  EXPECT_THAT(refused.message(), HasSubstr("docs/clusters.md"));
 }
 
 // Another process migrates, and the role is not patient with locks.

@@ -213,6 +213,26 @@ TEST_F(SilentServer, NowNeverWaitsLongAndAsksRarely) {
   proxy.pass_everything();
 }
 
+// A host name may have several addresses, each of which may cost seconds. The runtime asks for the time with its locks
+// held.
+TEST_F(SilentServer, NowMakesNoConnection) {
+  const auto clock = std::make_shared<ManualClock>(Timestamp());
+  options.clock = clock;
+  options.time_tolerance = Milliseconds(1);
+  options.poll_interval_without_wake_ups = Milliseconds(600'000);  // the listener makes none either
+  const std::shared_ptr<Provider> store = connect();
+  const Timestamp before = store->now();
+  const std::size_t connections = proxy.connections();
+  proxy.cut_all();
+  for (int i = 1; i <= 10; ++i) {
+    clock->advance(Milliseconds(1'000));
+    EXPECT_GE(store->now(), before + Milliseconds(1'000) * i);
+  }
+  EXPECT_EQ(proxy.connections(), connections);
+  EXPECT_TRUE(store->read_status("a").has_value());
+  EXPECT_EQ(proxy.connections(), connections + 1);
+}
+
 // One announcement after the other would cost answer_timeout for each waiter.
 TEST_F(SilentServer, ManyWaitersEndTogether) {
   const std::shared_ptr<Provider> store = connect();

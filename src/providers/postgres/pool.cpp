@@ -143,36 +143,70 @@ void Pool::free_slot() {
   free_->notify_one();
 }
 
+// Returns null if every connection is in use or none was made.
+std::unique_ptr<Connection> Pool::take_idle() {
+  for (;;) {
+    std::unique_ptr<Connection> connection;
+    {
+      const std::scoped_lock guard(mutex_);
+      if (idle_.empty()) return nullptr;
+      connection = std::move(idle_.back());
+      idle_.pop_back();
+      ++in_use_;
+    }
+    if (connection->is_usable()) return connection;
+    connection.reset();
+    free_slot();
+  }
+}
+
 std::vector<Rows> Pool::run(std::span<const Call> calls, Repeat repeat, Deadline deadline) {
   if (!home_.is_this()) throw ProviderFailure(used_by_child(home_));
   for (int tries = 1;; ++tries) {
     std::unique_ptr<Connection> connection = take(repeat, deadline);
     try {
-      ++round_trips_;
-      // In a transaction of its own: other connections that report a time wait for its end.
-      propose(*connection, repeat, deadline);
-      std::vector<Rows> answers = connection->run(calls, deadline);
-      give_back(std::move(connection));
-      return answers;
+      return run_on(std::move(connection), calls, repeat, deadline);
     } catch (const PostgresError& error) {
-      if (error.spoils_connection()) {
-        if (error.has_foreign_session()) connector_.forget();
-        connection.reset();
-        close_idle();
-        free_slot();
-      } else {
-        give_back(std::move(connection));
-      }
-      if (error.connection_lost() && repeat == Repeat::kNever && answer_lost_) answer_lost_();
       const bool again = error.is_conflict() || (error.connection_lost() && repeat != Repeat::kNever);
       if (std::chrono::steady_clock::now() >= deadline) throw;
       if (!again || tries == kTries || (error.connection_lost() && tries > 1)) throw;
-    } catch (...) {  // no memory for the response, for example
-      connection.reset();
-      free_slot();
-      if (repeat == Repeat::kNever && answer_lost_) answer_lost_();
-      throw;
     }
+  }
+}
+
+std::optional<Rows> Pool::run_at_once(const char* sql, Deadline deadline) {
+  std::unique_ptr<Connection> connection = take_idle();
+  if (!connection) return std::nullopt;
+  const Call call{sql, Parameters()};
+  return std::move(run_on(std::move(connection), std::span(&call, 1), Repeat::kRead, deadline).front());
+}
+
+// Leaves the connection to other calls, unless it is of no further use.
+std::vector<Rows> Pool::run_on(std::unique_ptr<Connection> connection, std::span<const Call> calls, Repeat repeat,
+                               Deadline deadline) {
+  try {
+    ++round_trips_;
+    // In a transaction of its own: other connections that report a time wait for its end.
+    propose(*connection, repeat, deadline);
+    std::vector<Rows> answers = connection->run(calls, deadline);
+    give_back(std::move(connection));
+    return answers;
+  } catch (const PostgresError& error) {
+    if (error.spoils_connection()) {
+      if (error.has_foreign_session()) connector_.forget();
+      connection.reset();
+      close_idle();
+      free_slot();
+    } else {
+      give_back(std::move(connection));
+    }
+    if (error.connection_lost() && repeat == Repeat::kNever && answer_lost_) answer_lost_();
+    throw;
+  } catch (...) {  // no memory for the response, for example
+    connection.reset();
+    free_slot();
+    if (repeat == Repeat::kNever && answer_lost_) answer_lost_();
+    throw;
   }
 }
 

@@ -58,6 +58,10 @@ class Pool {
     return run(sql, parameters, repeat, deadline_after(options_.answer_timeout));
   }
 
+  // The same for one read, without waiting for a connection or making one. Returns std::nullopt if no connection is
+  // idle.
+  std::optional<Rows> run_at_once(const char* sql, Deadline deadline);
+
   // Set before others run anything. Called when a connection was lost together with the answer to what is not repeated:
   // it may have been done, and nobody has told so.
   void when_an_answer_is_lost(std::function<void()> call) { answer_lost_ = std::move(call); }
@@ -96,6 +100,9 @@ class Pool {
 
  private:
   [[nodiscard]] std::unique_ptr<Connection> take(Repeat repeat, Deadline deadline);
+  [[nodiscard]] std::unique_ptr<Connection> take_idle();
+  std::vector<Rows> run_on(std::unique_ptr<Connection> connection, std::span<const Call> calls, Repeat repeat,
+                           Deadline deadline);
   [[nodiscard]] std::optional<Timestamp> proposed_time() noexcept;
   [[nodiscard]] std::optional<bool> reach(Connection& connection, Timestamp time, Repeat repeat, Deadline deadline);
   // Reports a time to the store if the server's clock is behind.

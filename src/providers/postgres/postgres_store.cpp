@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "providers/postgres/schema.h"
+#include "providers/postgres/sql.h"
 #include "providers/store_errors.h"
 
 namespace perdure::postgres {
@@ -64,7 +65,8 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
     connection.set_up(options_.schema, deadline_after(options_.answer_timeout));
     migrate(connection, options_.schema, migrations());
   }
-  static_cast<void>(now());  // from here on it can be estimated
+  // From here on it can be estimated.
+  static_cast<void>(pool_.note(pool_.run(sql::kNow, Parameters(), Repeat::kRead).time(0, 0)));
   waker_ = std::make_unique<Waker>(
       pool_, Waker::Options{.poll_interval = options_.poll_interval,
                             .poll_interval_without_wake_ups = options_.poll_interval_without_wake_ups,
