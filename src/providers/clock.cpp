@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace perdure {
 
@@ -25,9 +27,19 @@ Milliseconds SystemClock::steady() const {
                                                   std::chrono::nanoseconds(time.tv_nsec));
 }
 
+// Containers may have time namespaces, which add an offset to the time since the boot. The number of a namespace that
+// has ended is used again, so its offset counts too.
 std::string SystemClock::steady_origin() const {
   std::string id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  std::error_code none;  // on a system without time namespaces
+  const std::filesystem::path space = std::filesystem::read_symlink("/proc/self/ns/time", none);
+  if (none) return id;
+  id += ' ' + space.string();
+  std::ifstream offsets("/proc/self/timens_offsets");
+  for (std::string line; std::getline(offsets, line);) {
+    if (line.starts_with("boottime")) id += ' ' + line;
+  }
   return id;
 }
 
