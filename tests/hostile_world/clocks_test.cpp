@@ -152,6 +152,38 @@ TEST(SteppedClock, AStepWhileASessionIdlesGivesItToOneNodeOnly) {
   }
 }
 
+// A node on a file: a timer of 200 ms, and a wait of a client for one second.
+TEST(SteppedClock, AStepBackDelaysNeitherATimerNorAWait) {
+  ClockedStore file;
+  const auto store = file.create();
+  Registry registry;
+  registry.add_orchestration("Sleep", [](OrchestrationContext ctx, std::int64_t ms) -> Orchestration<int> {
+    co_await ctx.schedule_timer(Milliseconds(ms));
+    co_return 1;
+  });
+  RuntimeOptions options;
+  options.clock = file.clock;
+  const Runtime runtime(store, registry, options);
+  const Client client(store);
+  client.start_orchestration("short", "Sleep", 200);
+  client.start_orchestration("long", "Sleep", 3'600'000);
+  ASSERT_TRUE(test::eventually([&] { return store->admin()->queue_depths().value().delayed_messages == 2; }));
+  const test::Gate waited;
+  std::thread waiting([&] {
+    EXPECT_THROW(client.wait_for_orchestration("long", 1s), ClientError);
+    waited.open();
+  });
+  file.step(-1h);
+  file.advance(223ms);  // ten ninths
+  EXPECT_TRUE(test::eventually([&] { return client.get_orchestration_status("short").completed(); }));
+  EXPECT_TRUE(test::eventually([&] {
+    file.advance(10ms);
+    return waited.is_open();
+  }));
+  waiting.join();
+  EXPECT_FALSE(client.get_orchestration_status("long").ended());
+}
+
 class ClockedNode : public test::Threaded {
  protected:
   ClockedNode() : Threaded(std::make_shared<ManualClock>(Timestamp(Milliseconds{1'700'000'000'000}))) {}

@@ -122,6 +122,24 @@ void a_wait_ends_after_a_step_back(ProviderFactory& factory) {
   expect_false(for_change);
 }
 
+// A thread that is late begins its wait after the step, when the deadline has passed already: it has several chances.
+void a_wait_lasts_after_a_step_forward(ProviderFactory& factory) {
+  constexpr int kTries = 5;
+  constexpr Milliseconds kMoment{10};
+  bool lasted = false;
+  for (int tries = 0; tries < kTries && !lasted; ++tries) {
+    Scene scene(factory);
+    Waiting waiting(scene, for_instances(), 10 * kSecond);
+    expect_nothing_to_do(scene, for_activities());  // other waits begin and end while it begins
+    set_clock(scene, kHour);
+    scene.advance(9 * kSecond - kMoment);
+    expect_nothing_to_do(scene, for_activities());  // the same while it ends, if it does
+    scene.enqueue_start("order");
+    lasted = waiting.answer();
+  }
+  expect(lasted, "the wait ended before its time");
+}
+
 void a_wait_sees_what_comes_after_a_step(ProviderFactory& factory) {
   for (const Milliseconds step : {-kHour, kHour}) {
     Scene scene(factory);
@@ -145,6 +163,7 @@ ValidationTests clock_step_tests() {
       {"clock_steps", "locks_end_after_a_step_back", &locks_end_after_a_step_back},
       {"clock_steps", "a_renewal_after_a_step_back_holds", &a_renewal_after_a_step_back_holds},
       {"clock_steps", "a_wait_ends_after_a_step_back", &a_wait_ends_after_a_step_back},
+      {"clock_steps", "a_wait_lasts_after_a_step_forward", &a_wait_lasts_after_a_step_forward},
       {"clock_steps", "a_wait_sees_what_comes_after_a_step", &a_wait_sees_what_comes_after_a_step},
   };
 }
