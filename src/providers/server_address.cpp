@@ -25,7 +25,16 @@ bool has_url(std::string_view text) noexcept {
   return false;
 }
 
-// "password=..." and "sslpassword = ...", in a query or in a list of settings.
+// "user:password@host". A path has its first '/' before the ':'.
+bool has_user_and_host(std::string_view text) noexcept {
+  if (text.starts_with("file:")) return false;
+  const std::size_t colon = text.find_first_of("/:");
+  return colon != kNone && text[colon] == ':' && text.find('@', colon) != kNone;
+}
+
+}  // namespace
+
+// In a query or in a list of settings.
 bool has_password_setting(std::string_view text) noexcept {
   constexpr std::string_view kName = "password";
   const auto same = [](char one, char other) { return std::tolower(static_cast<unsigned char>(one)) == other; };
@@ -38,15 +47,6 @@ bool has_password_setting(std::string_view text) noexcept {
   }
   return false;
 }
-
-// "user:password@host". A path has its first '/' before the ':'.
-bool has_user_and_host(std::string_view text) noexcept {
-  if (text.starts_with("file:")) return false;
-  const std::size_t colon = text.find_first_of("/:");
-  return colon != kNone && text[colon] == ':' && text.find('@', colon) != kNone;
-}
-
-}  // namespace
 
 bool names_a_server(std::string_view path) noexcept {
   return has_url(path) || has_password_setting(path) || has_user_and_host(path);

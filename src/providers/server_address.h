@@ -9,4 +9,7 @@ namespace perdure {
 // no error, because any part of it may belong to the password.
 [[nodiscard]] bool names_a_server(std::string_view path) noexcept;
 
+// Returns whether the text has a setting like "password=..." or "SSLPassword = ...".
+[[nodiscard]] bool has_password_setting(std::string_view text) noexcept;
+
 }  // namespace perdure

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "providers/postgres/connection.h"
+#include "providers/server_address.h"
 
 namespace perdure::postgres {
 
@@ -50,8 +51,21 @@ bool is_port_list(std::string_view text) {
   }
 }
 
+bool is_password(std::string_view name) {
+  return name == "password" || name == "sslpassword";
+}
+
+// Settings of the server, texts and names of files may have a ';', '&' or '='. Those of users and databases are refused
+// with one.
+bool may_have_separators(std::string_view name) {
+  constexpr std::array<std::string_view, 9> kFreeTexts{"options",     "application_name", "fallback_application_name",
+                                                       "passfile",    "sslcert",          "sslkey",
+                                                       "sslrootcert", "sslcrl",           "sslcrldir"};
+  return std::find(kFreeTexts.begin(), kFreeTexts.end(), name) != kFreeTexts.end();
+}
+
 // A password with a '/' or '@' that is not encoded, or with a wrong separator before it, becomes a part of the host,
-// the port or the name of the database. Those appear in errors, of the server's too.
+// the port, the name of the database or another setting. libpq and the server quote those in errors.
 void refuse_misplaced_password(std::string_view url, const OptionsPtr& parsed) {
   if (url.starts_with("postgresql://") || url.starts_with("postgres://")) {
     const std::size_t user_end = url.find_first_of("@/", url.find("://") + 3);
@@ -60,10 +74,12 @@ void refuse_misplaced_password(std::string_view url, const OptionsPtr& parsed) {
     }
   }
   if (!is_port_list(value_of(parsed, "port"))) refuse_url("its port is not a number from 1 to 65535");
-  for (const char* const name : {"host", "hostaddr", "port", "dbname", "user"}) {
-    const std::string_view value = value_of(parsed, name);
-    if (value.find("password=") != std::string_view::npos || value.find("://") != std::string_view::npos) {
-      refuse_url(std::string("its value of '") + name + "' contains another setting");
+  for (const PQconninfoOption* option = parsed.get(); option->keyword != nullptr; ++option) {
+    if (option->val == nullptr || is_password(option->keyword)) continue;
+    const std::string_view value = option->val;
+    if (has_password_setting(value) || value.find("://") != std::string_view::npos ||
+        (!may_have_separators(option->keyword) && value.find_first_of(";&=") != std::string_view::npos)) {
+      refuse_url(std::string("its value of '") + option->keyword + "' contains another setting");
     }
   }
 }
