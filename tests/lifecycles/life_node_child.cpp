@@ -1,5 +1,5 @@
 // A node of the random lifecycles that is a process: works until it is killed or its standard input is closed.
-//   life_node_child <store> <schema> fast|plain
+//   life_node_child <store> <schema> fast|plain|uncached <folder of the ledger>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -12,15 +12,15 @@
 
 int main(int argc, char** argv) {
   using namespace perdure;
-  if (argc != 4) {
+  if (argc != 5) {
     std::fprintf(stderr, "this program belongs to the tests\n");
     return 2;
   }
   try {
     const Logger logger(std::make_shared<test::ProblemSink>(true));
-    const bool plain = std::string(argv[3]) == "plain";
-    Runtime runtime(test::open_life_store({argv[1], argv[2]}, logger), test::life_registry(plain),
-                    test::life_node_options(plain, logger));
+    const test::LifeNodeKind kind = test::parse_life_node_kind(argv[3]);
+    Runtime runtime(test::open_life_store({argv[1], argv[2]}, logger),
+                    test::life_registry(kind, test::LifeLedger(argv[4])), test::life_node_options(kind, false, logger));
     pollfd input{STDIN_FILENO, POLLIN, 0};
     while (::poll(&input, 1, -1) < 0) {
     }

@@ -10,6 +10,8 @@
 
 #include <perdure/perdure.h>
 #include "cluster/store_address.h"
+#include "lifecycles/life_ledger.h"
+#include "lifecycles/random_life.h"
 #include "support/child_process.h"
 #include "support/dice.h"
 #include "support/temporary_folder.h"
@@ -20,9 +22,8 @@ namespace perdure::test {
 inline constexpr Milliseconds kOrphanRetention{2'000};
 
 [[nodiscard]] std::shared_ptr<Provider> open_life_store(const StoreAddress& address, const Logger& logger = {});
-// One node of a cluster has the fast path and a large cache. The plain one has neither, and fetches only what it has
-// code for. Locks of killed nodes end soon.
-[[nodiscard]] RuntimeOptions life_node_options(bool plain, const Logger& logger);
+// Locks of killed nodes end soon. Those of activities last if `runs_once`: no delay of the machine makes them expire.
+[[nodiscard]] RuntimeOptions life_node_options(LifeNodeKind kind, bool runs_once, const Logger& logger);
 
 // Collects log lines that no run of the random lifecycles may write: errors and violations.
 class ProblemSink final : public LogSink {
@@ -47,13 +48,18 @@ class LifeNodes {
   virtual ~LifeNodes() = default;
   // Ends one of the nodes in the midst of its work and starts another, where nodes can die.
   virtual void kill_one(Dice& dice) = 0;
-  // The forbidden lines that the nodes have logged.
+  // Ends all nodes.
+  virtual void stop() = 0;
+  // The forbidden lines that the nodes have logged, and nodes that ended by themselves. After stop().
   [[nodiscard]] virtual std::vector<std::string> problems() const = 0;
 };
 
-// Two runtimes of this process; each opens the store for itself, unless it is in memory.
-[[nodiscard]] std::unique_ptr<LifeNodes> start_life_threads(const std::vector<std::shared_ptr<Provider>>& stores);
-// Two processes.
-[[nodiscard]] std::unique_ptr<LifeNodes> start_life_processes(const StoreAddress& address);
+// Runtimes of this process: a fast one, and one of the other kind. Each opens the store for itself, unless it is in
+// memory.
+[[nodiscard]] std::unique_ptr<LifeNodes> start_life_threads(const std::shared_ptr<Provider>& first,
+                                                            const std::shared_ptr<Provider>& second, LifeNodeKind other,
+                                                            const LifeLedger& ledger);
+// Two processes. The second is plain or uncached, by chance at each start.
+[[nodiscard]] std::unique_ptr<LifeNodes> start_life_processes(const StoreAddress& address, const LifeLedger& ledger);
 
 }  // namespace perdure::test

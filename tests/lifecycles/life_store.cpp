@@ -27,18 +27,24 @@ std::shared_ptr<Provider> open_life_store(const StoreAddress& address, const Log
   return PostgresProvider::connect(address.url, options);
 }
 
-RuntimeOptions life_node_options(bool plain, const Logger& logger) {
+RuntimeOptions life_node_options(LifeNodeKind kind, bool runs_once, const Logger& logger) {
   RuntimeOptions options;
   options.orchestrator_lock_timeout = Milliseconds(1'000);
-  options.worker_lock_timeout = Milliseconds(1'000);
+  options.worker_lock_timeout = Milliseconds(runs_once ? 60'000 : 1'000);
+  options.session_lock_timeout = Milliseconds(1'000);
+  options.session_idle_timeout = options.worker_lock_timeout / 2 + Milliseconds(100);
+  if (runs_once) options.max_sessions_per_runtime = 10'000;  // idle ones stay until the end of the run
+  options.session_cleanup_interval = Milliseconds(250);
   options.max_attempts = 10'000;  // each death is an attempt
   options.long_poll_timeout = Milliseconds(1'000);
+  options.worker_tag_filter = TagFilter::untagged_and({kind == LifeNodeKind::kFast ? kFastTag : kOtherTag});
   options.logger = logger;
-  if (plain) {
+  if (kind == LifeNodeKind::kPlain) {
     options.fast_path = false;
     options.fetch_only_registered = true;
     options.cached_executions = 4;
   }
+  if (kind == LifeNodeKind::kUncached) options.cached_executions = 0;
   return options;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "lifecycles/life_rows.h"
 #include "lifecycles/lifecycle_seed.h"
 #include "support/eventually.h"
 
@@ -22,8 +23,9 @@ std::optional<std::uint64_t> number_from(const char* variable) {
 
 class Lifecycles {
  public:
-  Lifecycles(const std::shared_ptr<Provider>& store, LifeNodes& nodes, const LifecycleOptions& options)
-      : store_(store),
+  Lifecycles(const std::shared_ptr<Provider>& store, const LifeLedger& ledger, LifeNodes& nodes,
+             const LifecycleOptions& options)
+      : world_{store, ledger, !options.kills, [this] { called(); }},
         client_(store),
         nodes_(nodes),
         options_(options),
@@ -36,6 +38,7 @@ class Lifecycles {
     for (std::size_t i = 0; i < kSeedsAtOnce; ++i) runners.emplace_back([this] { run_seeds(); });
     for (std::thread& each : runners) each.join();
     if (report_.problems.empty()) check_store();
+    nodes_.stop();
     for (const std::string& line : nodes_.problems()) report_.problems.push_back("a node logged: " + line);
     return report_;
   }
@@ -45,7 +48,7 @@ class Lifecycles {
     while (const auto seed = draw_seed()) {
       std::vector<std::string> problems;
       try {
-        problems = LifecycleSeed(store_, *seed, [this] { called(); }).run();
+        problems = LifecycleSeed(world_, *seed).run();
       } catch (const std::exception& error) {
         problems.push_back("seed " + std::to_string(*seed) + ": " + error.what());
       }
@@ -86,16 +89,20 @@ class Lifecycles {
     for (const StuckInstance& stuck : client_.find_stuck_instances()) {
       report_.problems.push_back("stuck: " + stuck.instance + ": " + stuck.reason);
     }
+    if (!options_.address) return;
+    const auto rows = [&] { return leftover_rows(*options_.address, options_.kills); };
+    if (eventually([&] { return rows().empty(); })) return;
+    report_.problems.push_back("after the deletion of all instances there are " + rows());
   }
 
-  std::shared_ptr<Provider> store_;
+  LifeWorld world_;
   Client client_;
   LifeNodes& nodes_;
   LifecycleOptions options_;
   std::chrono::steady_clock::time_point end_;
   std::mutex mutex_;
   std::uint64_t next_seed_;
-  std::uint64_t next_kill_ = 100;
+  std::uint64_t next_kill_ = 20;
   Dice dice_;
   LifecycleReport report_;
 };
@@ -112,9 +119,9 @@ LifecycleOptions LifecycleOptions::from_environment() {
   return options;
 }
 
-LifecycleReport run_lifecycles(const std::shared_ptr<Provider>& store, LifeNodes& nodes,
+LifecycleReport run_lifecycles(const std::shared_ptr<Provider>& store, const LifeLedger& ledger, LifeNodes& nodes,
                                const LifecycleOptions& options) {
-  return Lifecycles(store, nodes, options).run();
+  return Lifecycles(store, ledger, nodes, options).run();
 }
 
 }  // namespace perdure::test

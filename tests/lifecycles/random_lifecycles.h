@@ -20,7 +20,8 @@ struct LifecycleOptions {
   std::uint64_t first_seed = 1;
   std::optional<std::uint64_t> seeds;  // absent: as many as the time allows
   std::chrono::seconds time{4};
-  bool kills = false;  // nodes die
+  bool kills = false;                   // nodes die
+  std::optional<StoreAddress> address;  // its rows are checked at the end; absent: a store in memory
 
   // PERDURE_LIFECYCLE_FIRST_SEED, PERDURE_LIFECYCLE_SEEDS, PERDURE_LIFECYCLE_SECONDS; what is not set stays.
   [[nodiscard]] static LifecycleOptions from_environment();
@@ -34,7 +35,7 @@ struct LifecycleReport {
 };
 
 // Ends after the first seed with a problem.
-[[nodiscard]] LifecycleReport run_lifecycles(const std::shared_ptr<Provider>& store, LifeNodes& nodes,
-                                             const LifecycleOptions& options);
+[[nodiscard]] LifecycleReport run_lifecycles(const std::shared_ptr<Provider>& store, const LifeLedger& ledger,
+                                             LifeNodes& nodes, const LifecycleOptions& options);
 
 }  // namespace perdure::test
