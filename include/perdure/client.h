@@ -131,8 +131,14 @@ class Client {
   // Until it has ended. An instance that does not exist yet is waited for. kTimeout; kStore if it can never end because
   // the store has lost the message that its next execution begins with.
   OrchestrationStatus wait_for_orchestration(const std::string& instance, Milliseconds timeout) const;
-  // Until the custom status has a version greater than this, or the instance has ended. kTimeout.
+  // Until the custom status has a version greater than this, the instance has ended, or the id belongs to another
+  // incarnation than when the call began. A wait lasts over a deletion and a start that no turn has taken. kTimeout;
+  // kStore as for wait_for_orchestration.
   OrchestrationStatus wait_for_status_change(const std::string& instance, std::uint64_t last_seen_version,
+                                             Milliseconds timeout) const;
+  // The same for a status that was read before. It also ends if the id was given to another incarnation between that
+  // read and this call, whose versions begin at 0 again.
+  OrchestrationStatus wait_for_status_change(const std::string& instance, const OrchestrationStatus& last_seen,
                                              Milliseconds timeout) const;
 
   template <class T>
@@ -223,6 +229,8 @@ class Client {
   // `end` is a time of Provider::steady().
   [[nodiscard]] bool await(const std::string& instance, const InstanceChange& change, Milliseconds end) const;
   [[nodiscard]] Milliseconds end_of_wait(Milliseconds timeout) const;
+  // Throws kStore if the instance can never end.
+  void throw_if_lost(const std::string& instance) const;
   // It has continued as new, and the message that the next execution begins with is nowhere.
   [[nodiscard]] bool has_lost_its_continuation(const std::string& instance) const;
   static constexpr const char* kLost =

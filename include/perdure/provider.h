@@ -82,6 +82,7 @@ struct InstanceStatus {
   Payload output;
   std::optional<std::string> custom_status;
   std::uint64_t custom_status_version = 0;
+  std::uint64_t incarnation = 0;  // as OrchestrationItem::incarnation; 0 while pending
   bool operator==(const InstanceStatus&) const = default;
 };
 
@@ -118,6 +119,8 @@ struct InstanceChange {
   bool ended = false;                                // terminal, and no continuation
   std::optional<std::uint64_t> custom_status_after;  // a greater version
   std::optional<std::string> key_value;              // the key has a value
+  // The instance has another incarnation: the one that the client saw was replaced, or deleted and started again.
+  std::optional<std::uint64_t> incarnation_other_than = {};
 };
 
 struct OrchestrationVersion {

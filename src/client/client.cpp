@@ -49,6 +49,7 @@ OrchestrationStatus to_status(InstanceStatus stored) {
   status.execution_id = stored.execution_id;
   status.custom_status = std::move(stored.custom_status);
   status.custom_status_version = stored.custom_status_version;
+  status.incarnation = stored.incarnation;
   if (status.completed()) {
     status.output = std::move(stored.output);
   } else if (status.ended()) {
@@ -231,13 +232,16 @@ OrchestrationStatus Client::wait_for_orchestration(const std::string& instance, 
       wait.outcome(label_of(status.state));
       return status;
     }
-    if (has_lost_its_continuation(instance)) {
-      throw ClientError(ProviderError(ProviderErrorKind::kCorruptData, "instance '" + instance + "' " + kLost));
-    }
+    throw_if_lost(instance);
     // It has ended, and somebody has started it anew since.
   }
   wait.outcome("timeout");
   time_out(instance, "did not end", timeout);
+}
+
+void Client::throw_if_lost(const std::string& instance) const {
+  if (!has_lost_its_continuation(instance)) return;
+  throw ClientError(ProviderError(ProviderErrorKind::kCorruptData, "instance '" + instance + "' " + kLost));
 }
 
 bool Client::has_lost_its_continuation(const std::string& instance) const {
@@ -253,12 +257,26 @@ bool Client::has_lost_its_continuation(const std::string& instance) const {
 
 OrchestrationStatus Client::wait_for_status_change(const std::string& instance, std::uint64_t last_seen_version,
                                                    Milliseconds timeout) const {
+  OrchestrationStatus now = get_orchestration_status(instance);
+  now.custom_status_version = last_seen_version;
+  return wait_for_status_change(instance, now, timeout);
+}
+
+OrchestrationStatus Client::wait_for_status_change(const std::string& instance, const OrchestrationStatus& last_seen,
+                                                   Milliseconds timeout) const {
   check_name("an instance id", instance);
-  const InstanceChange change{.ended = true, .custom_status_after = last_seen_version, .key_value = {}};
-  if (!await(instance, change, end_of_wait(timeout))) {
-    time_out(instance, "neither changed its custom status nor ended", timeout);
+  InstanceChange change{.ended = true, .custom_status_after = last_seen.custom_status_version, .key_value = {}};
+  if (last_seen.incarnation != 0) change.incarnation_other_than = last_seen.incarnation;
+  const Milliseconds end = end_of_wait(timeout);
+  while (await(instance, change, end)) {
+    OrchestrationStatus status = get_orchestration_status(instance);
+    const bool is_other =
+        status.incarnation != 0 && change.incarnation_other_than.value_or(status.incarnation) != status.incarnation;
+    if (status.ended() || is_other || status.custom_status_version > last_seen.custom_status_version) return status;
+    throw_if_lost(instance);
+    // What ended the wait is gone: the instance was deleted since, or waits for its first turn after a replacement.
   }
-  return get_orchestration_status(instance);
+  time_out(instance, "neither changed its custom status nor ended", timeout);
 }
 
 std::optional<std::string> Client::read_kv_value(const std::string& instance, const std::string& key) const {

@@ -1,9 +1,12 @@
 // Clients that wait while an instance continues as new, ends, is replaced or is deleted. The nodes have threads.
 #include <algorithm>
+#include <atomic>
 #include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include <perdure/testing/forwarding_provider.h>
 #include "lifecycles/programs.h"
 
 namespace perdure::test {
@@ -16,6 +19,24 @@ std::vector<WorldKind> threaded_worlds() {
   std::erase_if(worlds, [](const WorldKind& kind) { return !kind.threads; });
   return worlds;
 }
+
+// Tells when a client has begun to wait.
+class WaitedStore final : public testing::ForwardingProvider {
+ public:
+  using ForwardingProvider::ForwardingProvider;
+
+  ProviderResult<bool> wait_for_change(const std::string& instance, const InstanceChange& change,
+                                       Timestamp deadline) override {
+    waits_ += 1;
+    waits_.notify_all();
+    return ForwardingProvider::wait_for_change(instance, change, deadline);
+  }
+  [[nodiscard]] int waits() const { return waits_; }
+  void await_more_than(int seen) const { waits_.wait(seen); }
+
+ private:
+  std::atomic<int> waits_ = 0;
+};
 
 class Waits : public InEveryWorld {
  protected:
@@ -34,17 +55,21 @@ class Waits : public InEveryWorld {
     });
     return registry;
   }
-  // Returns what the call returned, once it has.
+  // Returns once the store has been asked to wait. The future returns what the call returned, once it has.
   template <class Call>
-  static auto waiting(Call call) {
-    return std::async(std::launch::async, std::move(call));
+  auto waiting(Call call) {
+    const int before = store->waits();
+    auto result = std::async(std::launch::async, std::move(call));
+    store->await_more_than(before);
+    return result;
   }
   void next() {
     world.client().enqueue_event("i", "next");
     world.settle();
   }
 
-  const Client& client = world.client();
+  std::shared_ptr<WaitedStore> store = std::make_shared<WaitedStore>(world.store());
+  const Client client{store};
 };
 INSTANTIATE_TEST_SUITE_P(Worlds, Waits, ::testing::ValuesIn(threaded_worlds()),
                          [](const auto& kind) { return kind.param.name(); });
@@ -73,6 +98,24 @@ TEST_P(Waits, AStatusOfALaterExecutionEndsTheWait) {
   auto ended = waiting([&] { return client.wait_for_status_change("i", second.custom_status_version, 1h); });
   next();
   EXPECT_TRUE(ended.get().completed());
+}
+
+// wait_for_status_change: "or the id belongs to another incarnation than when the call began". The versions of the next
+// one begin at 0 again.
+TEST_P(Waits, TheNextIncarnationEndsAWaitForAStatus) {
+  client.start_orchestration("i", "Steps", 2);
+  next();
+  const OrchestrationStatus first = client.wait_for_status_change("i", 1, 1h);
+  ASSERT_EQ(first.custom_status_version, 2U);
+  next();
+  client.start_orchestration("i", "Steps", 2, replacing());
+  const OrchestrationStatus second = client.wait_for_status_change("i", first, 1h);
+  EXPECT_LT(second.custom_status_version, 2U);
+  EXPECT_NE(second.incarnation, first.incarnation);
+  auto changed = waiting([&] { return client.wait_for_status_change("i", 1, 1h); });
+  client.delete_instance("i", true);
+  client.start_orchestration("i", "Steps", 2);
+  EXPECT_NE(changed.get().incarnation, second.incarnation);
 }
 
 // wait_for_kv_value: "Until the key has a value". The second execution sets it.

@@ -40,7 +40,9 @@ void tell_outcome(const Context& context, const std::string& instance, const Orc
 int wait_for_status(const Context& context, const Client& client, const WaitArguments& wait, Milliseconds timeout) {
   const OrchestrationStatus status = client.wait_for_status_change(wait.instance, *wait.status_after, timeout);
   tell_outcome(context, wait.instance, status);
-  return status.custom_status_version > *wait.status_after ? kSuccess : exit_code_of(status);
+  // One that goes on with a smaller version is another incarnation, which is a change as well.
+  const bool changed = !status.ended() || status.custom_status_version > *wait.status_after;
+  return changed ? kSuccess : exit_code_of(status);
 }
 
 // Not the client's wait for a value: that goes on when the instance has ended, and nobody can set it any more.

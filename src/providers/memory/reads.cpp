@@ -28,6 +28,7 @@ std::optional<InstanceStatus> read_status(const Store& store, const std::string&
   status.output = known.current().output;
   status.custom_status = known.custom_status;
   status.custom_status_version = known.custom_status_version;
+  status.incarnation = known.incarnation;
   return status;
 }
 
@@ -68,6 +69,7 @@ bool has_changed(const Store& store, const std::string& instance, const Instance
   if (row == nullptr || !row->instance) return false;
   if (change.ended && !runs(*row)) return true;
   if (change.custom_status_after && row->instance->custom_status_version > *change.custom_status_after) return true;
+  if (change.incarnation_other_than && row->instance->incarnation != *change.incarnation_other_than) return true;
   return change.key_value && row->instance->key_values.find(*change.key_value);
 }
 

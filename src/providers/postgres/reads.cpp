@@ -20,7 +20,8 @@ namespace {
 
 constexpr const char* kReadStatus =
     "SELECT i.created_at IS NOT NULL, i.name, i.version, i.execution, i.status, e.output, s.value, s.version,"
-    " e.key IS NULL FROM instances i LEFT JOIN executions e ON e.key = i.key AND e.execution = i.execution"
+    " e.key IS NULL, i.incarnation FROM instances i LEFT JOIN executions e ON e.key = i.key AND e.execution = "
+    "i.execution"
     " LEFT JOIN custom_statuses s ON s.key = i.key"
     " WHERE i.id = $1::text AND (i.created_at IS NOT NULL OR EXISTS"
     " (SELECT 1 FROM messages m WHERE m.key = i.key AND m.kind IN (1, 2)))";
@@ -60,6 +61,7 @@ ProviderResult<std::optional<InstanceStatus>> PostgresStore::read_status(const s
     status.output = rows.optional_text(0, 5);
     status.custom_status = rows.optional_text(0, 6);
     status.custom_status_version = rows.unsigned_integer(0, 7);
+    status.incarnation = rows.unsigned_integer(0, 9);
     if (rows.boolean(0, 8) && ends_instance(status.status)) {  // the row of the execution is lost
       const auto history = read_history(instance, status.execution_id, 0);
       if (history) status.output = output_in_history(*history);

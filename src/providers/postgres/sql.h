@@ -275,6 +275,7 @@ inline constexpr const char* kHasChanged =
     "SELECT now_ms(), EXISTS (SELECT 1 FROM instances i WHERE i.id = $1::text AND i.created_at IS NOT NULL AND ("
     " ($2::boolean AND i.status <> 0 AND NOT (i.status = 5 AND EXISTS"
     "  (SELECT 1 FROM messages m WHERE m.key = i.key AND m.kind IN (1, 2))))"
+    " OR i.incarnation <> $5::bigint"
     " OR EXISTS (SELECT 1 FROM custom_statuses s WHERE s.key = i.key AND s.version > $3::bigint)"
     " OR EXISTS (SELECT 1 FROM key_value_changes c WHERE c.key = i.key AND c.name = $4::bytea AND c.value IS NOT NULL)"
     " OR EXISTS (SELECT 1 FROM key_values v WHERE v.key = i.key AND v.name = $4::bytea AND NOT EXISTS"

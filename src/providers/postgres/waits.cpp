@@ -113,7 +113,8 @@ ProviderResult<bool> PostgresStore::wait_for_change(const std::string& instance,
                                                     Timestamp deadline) {
   return guarded<bool>([&]() -> ProviderResult<bool> {
     const Milliseconds end = end_of_wait(deadline);
-    const Parameters parameters(instance, change.ended, change.custom_status_after, change.key_value);
+    const Parameters parameters(instance, change.ended, change.custom_status_after, change.key_value,
+                                change.incarnation_other_than);
     std::optional<PostgresError> error;
     const bool found = waker_->wait({.groups = change_group(instance)}, [&] {
       Waker::Look look;

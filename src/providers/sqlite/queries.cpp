@@ -71,6 +71,7 @@ std::optional<InstanceStatus> read_status(Connection& connection, const std::str
   CustomStatus custom = custom_status_of(connection, row->key);
   status.custom_status = std::move(custom.value);
   status.custom_status_version = custom.version;
+  status.incarnation = row->identity.incarnation;
   return status;
 }
 
@@ -129,6 +130,7 @@ bool has_changed(Connection& connection, const std::string& instance, const Inst
   if (change.custom_status_after && custom_status_of(connection, row->key).version > *change.custom_status_after) {
     return true;
   }
+  if (change.incarnation_other_than && row->identity.incarnation != *change.incarnation_other_than) return true;
   return change.key_value && live_value(connection, row->key, *change.key_value).has_value();
 }
 

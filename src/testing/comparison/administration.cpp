@@ -85,7 +85,7 @@ void compare_nodes(Run& run) {
 
 void compare_as_client(Run& run, const std::string& instance) {
   run.call([&] { return Fields("read_status").add("of", instance).text(); },
-           [&](Provider& store, Side) { return store.read_status(instance); });
+           [&](Provider& store, Side) { return read_status(run, store, instance); });
   run.call([&] { return Fields("read_custom_status").add("of", instance).text(); },
            [&](Provider& store, Side) { return store.read_custom_status(instance, 0); });
   run.call([&] { return Fields("read_key_values").add("of", instance).text(); },

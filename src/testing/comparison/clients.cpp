@@ -6,6 +6,13 @@
 
 namespace perdure::testing::comparison {
 
+ProviderResult<std::optional<InstanceStatus>> read_status(const Run& run, Provider& store,
+                                                          const std::string& instance) {
+  auto status = store.read_status(instance);
+  if (status && *status && run.was_imported(instance)) (*status)->incarnation = 0;
+  return status;
+}
+
 void read_as_client(Run& run) {
   Invention invention(run);
   const std::string instance = run.dice().chance(5) ? std::string("unknown") : invention.instance();
@@ -13,7 +20,7 @@ void read_as_client(Run& run) {
   switch (run.dice().below(5)) {
     case 0:
       run.call([&] { return described("read_status"); },
-               [&](Provider& store, Side) { return store.read_status(instance); });
+               [&](Provider& store, Side) { return read_status(run, store, instance); });
       break;
     case 1: {
       const std::uint64_t seen = run.dice().below(4);
@@ -62,6 +69,14 @@ void wait_for_change(Run& run) {
   change.ended = run.dice().chance(50);
   if (run.dice().chance(40)) change.custom_status_after = run.dice().below(4);
   if (run.dice().chance(40)) change.key_value = run.dice().one_of(key_names());
+  // Half of them name the current incarnation.
+  const bool names_current = run.dice().chance(50);
+  if (run.dice().chance(40) && !run.was_imported(instance)) {
+    const auto known = run.call([&] { return Fields("read_status").add("of", instance).text(); },
+                                [&](Provider& store, Side) { return read_status(run, store, instance); })[0];
+    const std::uint64_t current = known && *known ? (*known)->incarnation : 0;
+    change.incarnation_other_than = names_current ? current : current + 1;
+  }
   const Timestamp deadline = run.now();
   run.call([&] { return Fields("wait_for_change").add("of", instance).add("", change).text(); },
            [&](Provider& store, Side) {

@@ -28,6 +28,9 @@ void renew_sessions(Run& run);
 void cleanup_sessions(Run& run);
 
 // ---- Clients, waits, nodes, time ----
+// Without the incarnation of an imported instance, which each store draws itself.
+[[nodiscard]] ProviderResult<std::optional<InstanceStatus>> read_status(const Run& run, Provider& store,
+                                                                        const std::string& instance);
 void read_as_client(Run& run);
 void wait_for_work(Run& run);
 void wait_for_change(Run& run);

@@ -186,6 +186,7 @@ std::string text_of(const InstanceChange& change) {
       .add("ended", change.ended)
       .add("custom status after", change.custom_status_after)
       .add("key", change.key_value)
+      .add("other incarnation than", change.incarnation_other_than)
       .text();
 }
 
@@ -322,6 +323,7 @@ std::string text_of(const InstanceStatus& status) {
       .add("output", status.output)
       .add("custom", status.custom_status)
       .add("custom version", status.custom_status_version)
+      .add("incarnation", status.incarnation)
       .text();
 }
 

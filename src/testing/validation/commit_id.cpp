@@ -183,6 +183,35 @@ void a_fetch_tells_which_commit_made_the_instance(ProviderFactory& factory) {
   expect_equal(scene.wake("order").incarnation, again.commit_id, "of its successor");
 }
 
+// A client sees by the incarnation that the id was started again.
+void the_status_and_a_wait_tell_the_incarnation(ProviderFactory& factory) {
+  Scene scene(factory);
+  const auto status = [&] { return take(scene.store().read_status("order")).value(); };
+  const auto is_other_than = [&](std::uint64_t incarnation) {
+    InstanceChange change{.ended = false, .custom_status_after = {}, .key_value = {}};
+    change.incarnation_other_than = incarnation;
+    return take(scene.store().wait_for_change("order", change, scene.store().now()));
+  };
+  expect(!is_other_than(1), "an unknown instance is waited for");
+  scene.enqueue_start("order");
+  expect_equal(status().incarnation, std::uint64_t{0}, "before the first commit");
+  expect(!is_other_than(1), "a queued start is waited for");
+  const TurnCommit made = scene.first_commit_of(scene.fetch());
+  scene.ack(made);
+  expect_equal(status().incarnation, made.commit_id, "after the first commit");
+  expect(!is_other_than(made.commit_id), "the wait is for another incarnation");
+  scene.ack(scene.commit_of(scene.wake("order")));
+  expect_equal(status().incarnation, made.commit_id, "after another commit");
+  take(scene.admin().delete_instance("order", true));
+  expect(!is_other_than(made.commit_id), "a deleted instance is waited for");
+  scene.enqueue_start("order");
+  expect(!is_other_than(made.commit_id), "its successor has not begun");
+  const TurnCommit again = scene.first_commit_of(scene.fetch());
+  scene.ack(again);
+  expect_equal(status().incarnation, again.commit_id, "of its successor");
+  expect(is_other_than(made.commit_id), "its successor ends the wait");
+}
+
 void a_repeated_commit_does_not_bring_a_deleted_instance_back(ProviderFactory& factory) {
   Scene scene(factory);
   scene.enqueue_start("order");
@@ -215,6 +244,7 @@ ValidationTests commit_id_tests() {
       {"commit_id", "the_id_of_a_failed_commit_is_not_remembered", &the_id_of_a_failed_commit_is_not_remembered},
       {"commit_id", "commit_ids_belong_to_their_instance", &commit_ids_belong_to_their_instance},
       {"commit_id", "a_fetch_tells_which_commit_made_the_instance", &a_fetch_tells_which_commit_made_the_instance},
+      {"commit_id", "the_status_and_a_wait_tell_the_incarnation", &the_status_and_a_wait_tell_the_incarnation},
       {"commit_id", "a_repeated_commit_does_not_bring_a_deleted_instance_back",
        &a_repeated_commit_does_not_bring_a_deleted_instance_back},
   };
