@@ -180,7 +180,7 @@ class Client {
   [[nodiscard]] std::vector<StuckInstance> find_stuck_instances(std::size_t limit = kDefaultBulkLimit) const;
 
   // Deletes the instance and its children. A running instance requires `force`; its activities are cancelled and all
-  // its data is deleted.
+  // its data is deleted. Without an instance: kNotFound, and messages that are buffered for the id are discarded.
   DeleteResult delete_instance(const std::string& instance, bool force = false) const;
   // Deletes ended instances that match, with their children: at most `limit` of them, oldest first. Call it until it
   // deletes nothing.

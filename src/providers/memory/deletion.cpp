@@ -54,6 +54,32 @@ void withdraw_messages_of(Store& store, const std::string& parent) {
   }
 }
 
+// Starts without a parent that wait for an id which the row has. Nobody learns that they have no effect but by a
+// report.
+std::uint64_t starts_behind(const KeyRow& row) {
+  const Message* const own = row.instance ? nullptr : row.mailbox.first_start();
+  const auto& messages = row.mailbox.messages();
+  return static_cast<std::uint64_t>(std::count_if(messages.begin(), messages.end(), [own](const auto& entry) {
+    const MessageRecord& record = entry.second.record;
+    return record.kind == MessageKind::kStartOrchestration && !record.parent && &entry.second != own;
+  }));
+}
+
+void erase_activities(Store& store, const KeyRow& row) {
+  for (const Position position : store.activities.all_of(row.id)) {
+    store.activities.erase(*store.activities.find(position));
+    store.activities.count_loss();
+  }
+}
+
+// Removes what has collected for an id without an instance, so that a start after the deletion does not receive it.
+void discard_orphan(Store& store, KeyRow& row) {
+  const std::uint64_t count = row.mailbox.messages().size();
+  if (count > 0) store.discarded.push_back({.instance = row.id, .count = count});
+  erase_activities(store, row);
+  store.keys.erase(row);
+}
+
 Deletion erase(Store& store, const std::vector<const KeyRow*>& rows) {
   Deletion deletion;
   DeleteResult& result = deletion.result;
@@ -62,6 +88,10 @@ Deletion erase(Store& store, const std::vector<const KeyRow*>& rows) {
   for (const KeyRow* const row : rows) deleted.insert(row->id);
   for (const KeyRow* const row : rows) {
     std::map<MessageId, MessageRecord> left_here = left_of(*row, deleted);
+    const std::uint64_t starts = starts_behind(*row);
+    if (starts > 0) {
+      store.discarded.push_back({.instance = row->id, .count = starts, .reason = DiscardReason::kAlreadyStarted});
+    }
     ++result.instances;
     if (row->instance) {
       result.executions += row->instance->executions.size();
@@ -69,11 +99,9 @@ Deletion erase(Store& store, const std::vector<const KeyRow*>& rows) {
     }
     result.messages += row->mailbox.messages().size() - left_here.size();
     left.merge(left_here);
-    for (const Position position : store.activities.all_of(row->id)) {
-      if (planted(PlantedFault::kDeletionLeavesActivities)) break;
-      store.activities.erase(*store.activities.find(position));
-      store.activities.count_loss();
-      ++result.messages;
+    if (!planted(PlantedFault::kDeletionLeavesActivities)) {
+      result.messages += store.activities.all_of(row->id).size();
+      erase_activities(store, *row);
     }
     store.keys.erase(*store.keys.find(row->age));
   }
@@ -142,6 +170,7 @@ ProviderResult<Deletion> delete_tree(Store& store, const std::string& instance, 
 }
 
 ProviderResult<DeleteResult> delete_instance(Store& store, const std::string& instance, bool force, Timestamp now) {
+  if (KeyRow* const row = store.keys.find(instance); row != nullptr && is_orphan(*row)) discard_orphan(store, *row);
   const ProviderResult<Deletion> deleted = delete_tree(store, instance, force);
   if (!deleted) return deleted.error();
   return finish(store, *deleted, now);
@@ -168,6 +197,10 @@ ProviderResult<DeleteResult> delete_instances(Store& store, std::span<const std:
       if (listed.contains(child->age)) continue;
       return leaves_children(row->id);
     }
+  }
+  for (const std::string& id : instances) {
+    KeyRow* const row = store.keys.find(id);
+    if (row != nullptr && is_orphan(*row)) discard_orphan(store, *row);
   }
   return finish(store, erase(store, rows), now);
 }

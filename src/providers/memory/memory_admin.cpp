@@ -76,18 +76,19 @@ ProviderResult<std::vector<KeyValue>> MemoryAdmin::read_key_value_snapshot(const
 }
 
 ProviderResult<DeleteResult> MemoryAdmin::delete_instance(const std::string& instance, bool force) {
-  return transactions_.run_and_notify(
-      [&](Store& store, Timestamp now) { return memory::delete_instance(store, instance, force, now); });
+  return reports_.change(
+      transactions_, [&](Store& store, Timestamp now) { return memory::delete_instance(store, instance, force, now); });
 }
 
 ProviderResult<DeleteResult> MemoryAdmin::delete_instances(std::span<const std::string> instances, bool force) {
-  return transactions_.run_and_notify(
-      [&](Store& store, Timestamp now) { return memory::delete_instances(store, instances, force, now); });
+  return reports_.change(transactions_, [&](Store& store, Timestamp now) {
+    return memory::delete_instances(store, instances, force, now);
+  });
 }
 
 ProviderResult<DeleteResult> MemoryAdmin::delete_matching(const InstanceFilter& filter, std::size_t limit) {
-  return transactions_.run_and_notify(
-      [&](Store& store, Timestamp now) { return memory::delete_matching(store, filter, limit, now); });
+  return reports_.change(
+      transactions_, [&](Store& store, Timestamp now) { return memory::delete_matching(store, filter, limit, now); });
 }
 
 ProviderResult<PruneResult> MemoryAdmin::prune_executions(const std::string& instance, const PruneOptions& options) {

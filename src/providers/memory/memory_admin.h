@@ -8,13 +8,14 @@
 #include <vector>
 
 #include <perdure/provider_admin.h>
+#include "providers/memory/reports.h"
 #include "providers/memory/transactions.h"
 
 namespace perdure::memory {
 
 class MemoryAdmin final : public ProviderAdmin {
  public:
-  explicit MemoryAdmin(Transactions& transactions) : transactions_(transactions) {}
+  MemoryAdmin(Transactions& transactions, const Reports& reports) : transactions_(transactions), reports_(reports) {}
 
   ProviderResult<InstancePage> list_instances(const InstanceQuery& query) override;
   ProviderResult<std::vector<ExecutionId>> list_executions(const std::string& instance) override;
@@ -44,6 +45,7 @@ class MemoryAdmin final : public ProviderAdmin {
 
  private:
   Transactions& transactions_;
+  const Reports& reports_;
 };
 
 }  // namespace perdure::memory

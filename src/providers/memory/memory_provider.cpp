@@ -29,12 +29,11 @@ namespace {
 class MemoryProvider final : public Provider, public HistoryDamage {
  public:
   explicit MemoryProvider(MemoryProviderOptions options)
-      : logger_(std::move(options.logger)),
-        metrics_(std::move(options.metrics)),
+      : reports_{.logger = std::move(options.logger), .metrics = std::move(options.metrics)},
         transactions_(
             std::make_unique<Transactions>(options.clock ? std::move(options.clock) : std::make_shared<SystemClock>(),
-                                           logger_, options.orphan_retention)),
-        admin_(*transactions_) {}
+                                           reports_.logger, options.orphan_retention)),
+        admin_(*transactions_, reports_) {}
   ~MemoryProvider() override {
     if (!transactions_->is_home()) static_cast<void>(transactions_.release());
   }
@@ -90,24 +89,20 @@ class MemoryProvider final : public Provider, public HistoryDamage {
   template <class T, class Element, class Operation>
   std::vector<ProviderResult<T>> batch(std::span<const Element> elements, Operation operation);
 
-  Logger logger_;
-  Metrics metrics_;
+  Reports reports_;
   std::unique_ptr<Transactions> transactions_;
   MemoryAdmin admin_;
 };
 
 template <class T, class Element, class Operation>
 std::vector<ProviderResult<T>> MemoryProvider::batch(std::span<const Element> elements, Operation operation) {
-  std::vector<DiscardedMessages> discarded;
-  auto outcomes = transactions_->run_and_notify([&](Store& store, Timestamp now) {
+  auto outcomes = reports_.change(*transactions_, [&](Store& store, Timestamp now) {
     std::vector<ProviderResult<T>> results;
     results.reserve(elements.size());
     for (const Element& element : elements) results.push_back(operation(store, element, now));
-    discarded = std::exchange(store.discarded, {});
     return results;
   });
   if (!outcomes) return std::vector<ProviderResult<T>>(elements.size(), outcomes.error());
-  for (const DiscardedMessages& each : discarded) each.report(logger_, metrics_);
   return *std::move(outcomes);
 }
 
@@ -129,9 +124,9 @@ void MemoryProvider::report(const std::vector<DroppedMessage>& dropped) const {
   for (const DroppedMessage& message : dropped) {
     const std::string kind = std::to_string(static_cast<unsigned>(message.record.kind));
     const std::string position = std::to_string(message.id);
-    logger_.warn("discarded messages for an instance that was never started",
-                 {{"instance_id", message.record.instance}, {"message_kind", kind}, {"position", position}});
-    metrics_.add(metric::kOrphanMessagesDropped);
+    reports_.logger.warn("discarded messages for an instance that was never started",
+                         {{"instance_id", message.record.instance}, {"message_kind", kind}, {"position", position}});
+    reports_.metrics.add(metric::kOrphanMessagesDropped);
   }
 }
 
@@ -165,8 +160,8 @@ std::vector<ProviderResult<void>> MemoryProvider::enqueue_messages(std::span<con
 }
 
 ProviderResult<StartOutcome> MemoryProvider::enqueue_start(const MessageRecord& start, StartPolicy policy) {
-  return transactions_->run_and_notify(
-      [&](Store& store, Timestamp now) { return memory::enqueue_start(store, start, policy, now); });
+  return reports_.change(*transactions_,
+                         [&](Store& store, Timestamp now) { return memory::enqueue_start(store, start, policy, now); });
 }
 
 // ---- The worker queue ----

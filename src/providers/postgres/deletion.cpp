@@ -1,5 +1,8 @@
 // Deleting instances with everything that is theirs, and pruning past executions.
+#include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "providers/bulk.h"
 #include "providers/postgres/instance_filter.h"
@@ -39,10 +42,29 @@ constexpr const char* kDamage =
 
 }  // namespace
 
+std::vector<DiscardedMessages> ignored_starts(const Rows& rows, int column) {
+  std::map<std::string, std::uint64_t> counts;
+  for (const std::string& instance : rows.texts(0, column)) ++counts[instance];
+  std::vector<DiscardedMessages> ignored;
+  for (const auto& [instance, count] : counts) {
+    ignored.push_back({.instance = instance, .count = count, .reason = DiscardReason::kAlreadyStarted});
+  }
+  return ignored;
+}
+
 ProviderResult<DeleteResult> PostgresStore::deleted(const Rows& rows, const std::string& instance) {
   const std::string problem = rows.text(0, 0);
   const std::string whom = rows.text(0, 1);
-  if (problem == "unknown") return no_such_instance(instance);
+  report(ignored_starts(rows, 6));
+  const std::vector<std::string> discarded = rows.texts(0, 7);
+  const std::vector<std::string> counts = rows.texts(0, 8);
+  for (std::size_t i = 0; i < discarded.size(); ++i) {
+    report({{.instance = discarded[i], .count = std::stoull(counts[i])}});
+  }
+  if (problem == "unknown") {
+    if (!discarded.empty()) waker_->changed({.activities = true, .groups = kWithdrawals});
+    return no_such_instance(instance);
+  }
   if (problem == "child") return is_a_child(instance, whom);
   if (problem == "running") return still_running(whom);
   if (problem == "awaited") return is_awaited(whom);

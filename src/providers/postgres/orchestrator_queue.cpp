@@ -321,6 +321,7 @@ ProviderResult<StartOutcome> PostgresStore::enqueue_start(const MessageRecord& s
     if (problem == "exists") return exists_already(start.instance);
     if (problem == "child") return is_a_child(start.instance, whom);
     if (problem == "running") return still_running(whom);
+    report(ignored_starts(rows, 3));
     const auto outcome = static_cast<StartOutcome>(rows.integer(0, 0));
     Topics topics = lists.topics();
     if (outcome == StartOutcome::kReplaced) topics.groups |= kWithdrawals;

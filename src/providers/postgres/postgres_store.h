@@ -28,6 +28,9 @@ namespace perdure::postgres {
 
 class CommitPipeline;
 
+// Of a deletion: the ids of starts without a parent, one element each.
+[[nodiscard]] std::vector<DiscardedMessages> ignored_starts(const Rows& rows, int column);
+
 class PostgresStore final : public Provider, public ProviderAdmin, public InstanceImport, public HistoryDamage {
  public:
   PostgresStore(const std::string& url, const PostgresOptions& options);

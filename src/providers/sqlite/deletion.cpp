@@ -15,6 +15,10 @@ namespace {
 
 constexpr const char* kHistorySize =
     "SELECT coalesce(sum(events), 0), coalesce(sum(body_bytes), 0) FROM history WHERE key = ?1 AND execution = ?2";
+// Starts without a parent; ?2: also the one that is delivered first.
+constexpr const char* kStartsBehind =
+    "SELECT count(*) FROM messages WHERE key = ?1 AND kind = 1 AND parent IS NULL AND (?2 OR id IS NOT"
+    " (SELECT id FROM messages WHERE key = ?1 AND kind IN (1, 2) ORDER BY visible_at, id LIMIT 1))";
 constexpr const char* kChildren = "SELECT key FROM instances WHERE parent = ?1 ORDER BY key";
 
 std::vector<std::int64_t> keys_of(Connection& connection, const char* sql, const std::string& parent) {
@@ -87,6 +91,8 @@ ProviderResult<Deletion> Store::delete_tree(const std::string& instance, bool fo
 }
 
 ProviderResult<DeleteResult> Store::delete_instance(const std::string& instance, bool force) {
+  const std::optional<InstanceRow> row = find_instance(connection_, instance);
+  if (row && row->is_orphan()) discard_orphan(*row);
   const ProviderResult<Deletion> deleted = delete_tree(instance, force);
   if (!deleted) return deleted.error();
   return finish_deletion(*deleted);
@@ -100,10 +106,15 @@ bool Store::has_waiting_parent(const InstanceRow& row) {
 
 ProviderResult<DeleteResult> Store::delete_instances(std::span<const std::string> instances, bool force) {
   std::vector<InstanceRow> rows;
+  std::vector<InstanceRow> orphans;
   std::set<std::string> listed;
   for (const std::string& instance : instances) {
     std::optional<InstanceRow> row = find_instance(connection_, instance);
-    if (!row || row->is_orphan() || !listed.insert(instance).second) continue;
+    if (!row || !listed.insert(instance).second) continue;
+    if (row->is_orphan()) {
+      orphans.push_back(*std::move(row));
+      continue;
+    }
     if (!force && is_running(*row)) return still_running(instance);
     rows.push_back(*std::move(row));
   }
@@ -118,7 +129,15 @@ ProviderResult<DeleteResult> Store::delete_instances(std::span<const std::string
       return leaves_children(row.id);
     }
   }
+  for (const InstanceRow& orphan : orphans) discard_orphan(orphan);
   return finish_deletion(delete_rows(rows));
+}
+
+// Removes what has collected for an id without an instance, so that a start after the deletion does not receive it.
+void Store::discard_orphan(const InstanceRow& row) {
+  discard({.instance = row.id, .count = static_cast<std::uint64_t>(row.progress.queued)});
+  DeleteResult ignored;
+  delete_row(row, ignored);
 }
 
 Deletion Store::delete_rows(const std::vector<InstanceRow>& rows) {
@@ -128,6 +147,10 @@ Deletion Store::delete_rows(const std::vector<InstanceRow>& rows) {
   for (const InstanceRow& row : rows) deleted.insert(row.id);
   for (const InstanceRow& row : rows) {
     std::map<MessageId, MessageRecord> left_here = messages_left_of(row, deleted);
+    // Nobody learns that these have no effect but by a report.
+    const std::int64_t starts = connection_.integer(kStartsBehind, row.key, row.is_instance());
+    discard(
+        {.instance = row.id, .count = static_cast<std::uint64_t>(starts), .reason = DiscardReason::kAlreadyStarted});
     delete_row(row, deletion.result);
     deletion.result.messages -= left_here.size();
     left.merge(left_here);

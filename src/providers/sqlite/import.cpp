@@ -24,11 +24,7 @@ ProviderResult<void> Store::import_instances(std::span<const InstanceCopy> insta
     if (row && !row->is_orphan()) return exists_already(instance.info.id);
     if (row) orphans.push_back(*std::move(row));
   }
-  for (const InstanceRow& orphan : orphans) {
-    DeleteResult deleted;
-    delete_row(orphan, deleted);
-    discard({.instance = orphan.id, .count = deleted.messages});
-  }
+  for (const InstanceRow& orphan : orphans) discard_orphan(orphan);
   for (const InstanceCopy& instance : instances) import_instance(instance);
   return {};
 }

@@ -177,6 +177,7 @@ class Store {
   void insert_message(InstanceRow& row, const MessageRecord& message);
   // Reports them after the transaction.
   void discard(DiscardedMessages discarded);
+  void discard_orphan(const InstanceRow& row);  // deletion.cpp
   [[nodiscard]] InstanceRow find_or_insert(const std::string& id);
   // Ends a change of a row: it is scheduled anew and stored, or forgotten if nothing is left of it. Answers whether it
   // is still there.

@@ -44,6 +44,8 @@ class Audit {
   [[nodiscard]] std::vector<QueuedStart> queued_starts() const;
   // Messages that clients sent to ids without an instance.
   [[nodiscard]] std::size_t orphans() const;
+  // The ids for which a store must have such messages.
+  [[nodiscard]] std::vector<std::string> orphan_ids() const;
   // Turns that the store has accepted.
   [[nodiscard]] std::size_t commits() const noexcept { return commits_.size(); }
   // Activities with a schedule-to-start timeout that does not strike any more, because they may have begun: a node was

@@ -106,6 +106,17 @@ std::size_t Audit::orphans() const {
   return count;
 }
 
+std::vector<std::string> Audit::orphan_ids() const {
+  std::vector<std::string> ids;
+  for (const auto& [id, instance] : instances_) {
+    const auto must_wait = [](const Queued& each) {
+      return !each.sender && !each.may_be_dropped && !each.may_be_discarded;
+    };
+    if (is_orphan(instance) && std::any_of(instance.queue.begin(), instance.queue.end(), must_wait)) ids.push_back(id);
+  }
+  return ids;
+}
+
 void Audit::note_parent(Instance& instance, const TurnCommit& commit, const Queue& consumed) {
   if (!commit.started || !commit.started->parent || instance.incarnation != commit.commit_id) return;
   const EventRecord* const event = find_event<events::OrchestrationStarted>(commit);

@@ -87,6 +87,7 @@ void AuditedStore::notice_deletions() {
     // A child's start may wait behind the one that was deleted, and then stays in the store under the same id.
     if (std::find(stored.begin(), stored.end(), start) == stored.end()) gone.insert(start.instance);
   }
+  for (const std::string& id : emptied_orphans()) gone.insert(id);
   if (log_.on()) {
     for (const std::string& instance : gone) say(instance + " was deleted");
   }
@@ -94,6 +95,17 @@ void AuditedStore::notice_deletions() {
   // The next instance of the id has rows of its own.
   std::erase_if(damaged_, [&](const auto& event) { return gone.contains(std::get<0>(event)); });
   audit_.deleted(gone);
+}
+
+std::vector<std::string> AuditedStore::emptied_orphans() {
+  std::vector<std::string> ids = audit_.orphan_ids();
+  std::erase_if(ids,
+                [this](const std::string& id) { return inner().admin()->instance_queue(id).value().messages > 0; });
+  return ids;
+}
+
+void AuditedStore::check_orphans() {
+  for (const std::string& id : emptied_orphans()) report("the messages for " + id + ", which does not exist, are lost");
 }
 
 ProviderResult<OrchestrationBatch> AuditedStore::fetch_orchestration_items(const OrchestrationFetch& fetch) {

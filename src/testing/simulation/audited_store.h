@@ -40,6 +40,8 @@ class AuditedStore final : public ForwardingProvider {
   [[nodiscard]] std::vector<std::string> lost_children() const;
   // A client may have deleted something: looks what is gone.
   void notice_deletions();
+  // Nobody has deleted anything since the last call of notice_deletions.
+  void check_orphans();
 
   ProviderResult<OrchestrationBatch> fetch_orchestration_items(const OrchestrationFetch& fetch) override;
   ProviderResult<StoredHistory> read_history(const LockToken& token, EventId after) override;
@@ -59,6 +61,8 @@ class AuditedStore final : public ForwardingProvider {
                                              Milliseconds idle_timeout) override;
 
  private:
+  // Ids without an instance for which the store has lost, or deleted, all messages.
+  [[nodiscard]] std::vector<std::string> emptied_orphans();
   void spoil(const std::string& instance, ExecutionId execution, StoredHistory& history);
   void log_commit(const TurnCommit& commit, const ProviderResult<CommitAnswer>& answer);
   void say(const std::string& text) { log_.add(now(), text); }

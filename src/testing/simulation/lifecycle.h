@@ -33,6 +33,7 @@ enum class LifeCall : std::uint8_t {
   kRaise,          // when no instance has the id: none may receive it
   kCancelAhead,    // the same, sent even if it is missing: the next instance is cancelled
   kRaiseAhead,     // the same with an event: the next instance receives it
+  kDeleteAhead,    // the same with a cancel, and a deletion of the id after it: the cancel reaches no instance
   kBulkDelete,     // by id and state; `generation` is the choice of states
   kBulkPrune,      // the same
   kMissing,        // something for an id that never exists

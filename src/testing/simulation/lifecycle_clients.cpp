@@ -62,6 +62,9 @@ class LifeClient {
       case LifeCall::kRaiseAhead:
         if (is_free()) client_.raise_event(plan_.id, std::string(kAhead), "ahead", {.even_if_missing = true});
         return true;
+      case LifeCall::kDeleteAhead:
+        if (is_free()) delete_ahead();
+        return true;
       case LifeCall::kBulkDelete:
         bulk_delete();
         return true;
@@ -173,6 +176,14 @@ class LifeClient {
     life_.wishes[reason] = {program().path};
     life_.cancelled_ahead[program().path] = reason;
     client_.cancel_instance(plan_.id, reason, {.even_if_missing = true});
+  }
+
+  // No instance may end with this reason.
+  void delete_ahead() {
+    const std::string reason = wish("cancel");
+    life_.wishes[reason].clear();
+    client_.cancel_instance(plan_.id, reason, {.even_if_missing = true});
+    tolerate([&] { (void)client_.delete_instance(plan_.id); });
   }
 
   // ---- in bulk ----
@@ -310,6 +321,8 @@ std::string_view to_string(LifeCall call) noexcept {
       return "cancel ahead";
     case LifeCall::kRaiseAhead:
       return "raise an event ahead for";
+    case LifeCall::kDeleteAhead:
+      return "cancel and delete ahead";
     case LifeCall::kBulkDelete:
       return "delete in bulk";
     case LifeCall::kBulkPrune:

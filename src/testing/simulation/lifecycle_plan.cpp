@@ -75,10 +75,17 @@ class LifePlanner {
     if (reads && early) add(LifeCall::kFeed, generation);
     // A replacement that is repeated would be another instance than the one that the messages were for.
     const bool ahead = !restarts && !plan_.contested && dice_.chance(20);
-    if (ahead) add(dice_.one_of({LifeCall::kCancelAhead, LifeCall::kRaiseAhead}), generation);
+    if (ahead) add_ahead(dice_.one_of({LifeCall::kCancelAhead, LifeCall::kRaiseAhead}), generation, reads && early);
     const bool replaces = !ahead && dice_.chance(30);
     add(restarts ? LifeCall::kRestart : replaces ? LifeCall::kReplace : LifeCall::kStart, generation);
     if (reads && !early) add(LifeCall::kFeed, generation);
+  }
+
+  // A deletion would remove the messages that the program reads. Thrown for aside, so that the other choices of the
+  // seed stay as they are.
+  void add_ahead(LifeCall call, std::size_t generation, bool is_fed) {
+    if (!is_fed && Dice(Dice(dice_).next() ^ 0xDE1E7E).chance(40)) call = LifeCall::kDeleteAhead;
+    add(call, generation);
   }
 
   void meddle() {

@@ -204,6 +204,7 @@ class Simulation {
                         : fault == Fault::kRepeated ? Mishap::kCarriedOutTwice
                                                     : Mishap::kAnswerLost);
     }
+    store_->check_orphans();
     const bool done = carry_out(action);
     line_->set_mishap(Mishap::kNone);
     store_->notice_deletions();

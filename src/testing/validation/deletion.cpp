@@ -71,15 +71,15 @@ void unknown_instances_are_not_found(ProviderFactory& factory) {
   for (const bool force : {false, true}) {
     expect_error(scene.admin().delete_instance("a", force), ProviderErrorKind::kNotFound);
   }
-  // Neither a stray message nor an activity makes an instance.
-  scene.enqueue(event_message("a", "stray"));
-  scene.enqueue_activity(activity("b", 2));
+  // Neither a stray message nor an activity makes an instance. They are removed nevertheless.
   const Snapshot before = snapshot(scene, "a");
   for (const bool force : {false, true}) {
+    scene.enqueue(event_message("a", "stray"));
+    scene.enqueue_activity(activity("b", 2));
     expect_error(scene.admin().delete_instance("a", force), ProviderErrorKind::kNotFound);
     expect_error(scene.admin().delete_instance("b", force), ProviderErrorKind::kNotFound);
+    expect_unchanged(scene, before);
   }
-  expect_unchanged(scene, before);
 }
 
 // An instance between two executions runs, although its execution has ended.

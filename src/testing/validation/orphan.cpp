@@ -1,4 +1,7 @@
 // Messages for an instance that is not there: they block nobody, wait for a start that may still come, and go in time.
+#include <string>
+#include <vector>
+
 #include "testing/validation/moves.h"
 #include "testing/validation/suite.h"
 
@@ -81,6 +84,41 @@ void a_deletion_takes_queue_messages_along(ProviderFactory& factory) {
   scene.enqueue(queue_message("order", "\"early\""));
   scene.enqueue_start("order");
   take(scene.admin().delete_instance("order", true));
+  expect_equal(messages_in(scene), std::uint64_t{0}, "the messages after the deletion");
+  scene.enqueue_start("order");
+  expect_messages(scene.fetch(), {start_message("order")});
+}
+
+// A delete reports that there is no instance, and nothing from before it reaches a later one.
+void a_deletion_empties_an_id_without_an_instance(ProviderFactory& factory) {
+  Scene scene(factory);
+  const auto buffer = [&scene](const std::string& id) {
+    scene.enqueue(cancel_message(id));
+    scene.enqueue(event_message(id, "x"));
+    scene.enqueue(queue_message(id));
+  };
+  for (const bool force : {false, true}) {
+    buffer("order");
+    expect_error(scene.admin().delete_instance("order", force), Kind::kNotFound);
+    expect_equal(messages_in(scene), std::uint64_t{0}, "the messages after the deletion");
+  }
+  scene.enqueue_activity(activity("order", 2));
+  expect_error(scene.admin().delete_instance("order", false), Kind::kNotFound);
+  scene.fetch_no_work();
+  scene.enqueue_start("order");
+  expect_messages(scene.fetch(), {start_message("order")});
+}
+
+void a_deletion_of_several_empties_ids_without_an_instance(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("other");
+  scene.enqueue(cancel_message("order"));
+  const std::vector<std::string> ids{"order", "other", "unknown", "order"};
+  expect_error(scene.admin().delete_instances(ids, false), Kind::kStillRunning);
+  expect_equal(messages_in(scene), std::uint64_t{1}, "the messages after a deletion that failed");
+  const DeleteResult deleted = take(scene.admin().delete_instances(ids, true));
+  expect_equal(deleted.instances, std::uint64_t{1}, "the deleted instances");
+  expect_equal(deleted.messages, std::uint64_t{0}, "the deleted messages of instances");
   expect_equal(messages_in(scene), std::uint64_t{0}, "the messages after the deletion");
   scene.enqueue_start("order");
   expect_messages(scene.fetch(), {start_message("order")});
@@ -211,6 +249,9 @@ ValidationTests orphan_tests() {
       {"orphan", "queue_messages_of_an_orphan_are_kept", &queue_messages_of_an_orphan_are_kept},
       {"orphan", "each_queue_message_has_its_own_retention", &each_queue_message_has_its_own_retention},
       {"orphan", "a_deletion_takes_queue_messages_along", &a_deletion_takes_queue_messages_along},
+      {"orphan", "a_deletion_empties_an_id_without_an_instance", &a_deletion_empties_an_id_without_an_instance},
+      {"orphan", "a_deletion_of_several_empties_ids_without_an_instance",
+       &a_deletion_of_several_empties_ids_without_an_instance},
       {"orphan", "other_messages_of_an_orphan_are_kept", &other_messages_of_an_orphan_are_kept},
       {"orphan", "a_queued_start_keeps_queue_messages", &a_queued_start_keeps_queue_messages},
       {"orphan", "orphans_are_dropped_after_their_retention", &orphans_are_dropped_after_their_retention},

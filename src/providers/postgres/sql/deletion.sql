@@ -61,10 +61,12 @@ END $$;
 -- Deletes rows; the caller has locked them and those of rows_touched_by_deletion. left_messages: the starts of children
 -- whose parents still exist, and the messages that these parents sent after them. The ids are free after the deletion,
 -- so the children get them. A cancel without a start before it has no receiver. The caller queues these messages again,
--- see queue_left_messages.
+-- see queue_left_messages. ignored_starts: the ids of starts without a parent that waited for an id which a row has, one
+-- element each. Nobody learns that they have no effect but by a report of the caller.
 CREATE FUNCTION delete_rows(row_keys bigint[], retention bigint)
   RETURNS TABLE(
-    deleted bigint, executions bigint, events bigint, messages bigint, left_messages messages[], left_ids text[])
+    deleted bigint, executions bigint, events bigint, messages bigint, left_messages messages[], left_ids text[],
+    ignored_starts text[])
   LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -77,6 +79,10 @@ BEGIN
   FROM messages m JOIN instances i ON i.key = m.key
   WHERE m.key = ANY(row_keys) AND m.parent <> ALL(gone_ids) AND EXISTS (
     SELECT 1 FROM messages s WHERE s.key = m.key AND s.kind = 1 AND s.parent <> ALL(gone_ids));
+  SELECT array_agg(i.id ORDER BY m.id) INTO ignored_starts
+  FROM messages m JOIN instances i ON i.key = m.key
+  WHERE m.key = ANY(row_keys) AND m.kind = 1 AND m.parent IS NULL AND (i.created_at IS NOT NULL OR m.id <> (
+    SELECT f.id FROM messages f WHERE f.key = m.key AND f.kind IN (1, 2) ORDER BY f.visible_at, f.id LIMIT 1));
   WITH gone AS (DELETE FROM history h WHERE h.key = ANY(row_keys) RETURNING h.events)
   SELECT coalesce(sum(g.events), 0) INTO events FROM gone g;
   WITH gone AS (DELETE FROM executions e WHERE e.key = ANY(row_keys) RETURNING 1)
@@ -128,7 +134,7 @@ END $$;
 CREATE FUNCTION delete_family(root text, forced boolean, retention bigint)
   RETURNS TABLE(
     problem text, whom text, deleted bigint, executions bigint, events bigint, messages bigint,
-    left_messages messages[], left_ids text[])
+    left_messages messages[], left_ids text[], ignored_starts text[])
   LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
@@ -165,22 +171,31 @@ BEGIN
     RETURN;
   END IF;
   problem := NULL;
-  SELECT d.deleted, d.executions, d.events, d.messages, d.left_messages, d.left_ids
-  INTO deleted, executions, events, messages, left_messages, left_ids FROM delete_rows(family, retention) d;
+  SELECT d.deleted, d.executions, d.events, d.messages, d.left_messages, d.left_ids, d.ignored_starts
+  INTO deleted, executions, events, messages, left_messages, left_ids, ignored_starts
+  FROM delete_rows(family, retention) d;
   RETURN NEXT;
 END $$;
 
+-- Removes what has collected for an id without an instance, so that a start after the deletion does not receive it.
+-- discarded_ids and discarded_counts: whose messages these were, and how many.
 CREATE FUNCTION delete_tree(root text, forced boolean, retention bigint)
-  RETURNS TABLE(problem text, whom text, deleted bigint, executions bigint, events bigint, messages bigint)
+  RETURNS TABLE(
+    problem text, whom text, deleted bigint, executions bigint, events bigint, messages bigint, ignored_starts text[],
+    discarded_ids text[], discarded_counts text[])
   LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
   left_messages messages[];
   left_ids text[];
 BEGIN
-  SELECT d.problem, d.whom, d.deleted, d.executions, d.events, d.messages, d.left_messages, d.left_ids
-  INTO problem, whom, deleted, executions, events, messages, left_messages, left_ids
+  SELECT d.problem, d.whom, d.deleted, d.executions, d.events, d.messages, d.left_messages, d.left_ids, d.ignored_starts
+  INTO problem, whom, deleted, executions, events, messages, left_messages, left_ids, ignored_starts
   FROM delete_family(root, forced, retention) d;
+  IF problem = 'unknown' THEN
+    SELECT array_agg(d.instance), array_agg(d.discarded::text) INTO discarded_ids, discarded_counts
+    FROM discard_orphans(ARRAY[root]) d;
+  END IF;
   PERFORM queue_left_messages(left_messages, left_ids, 0, retention);
   RETURN NEXT;
 END $$;
@@ -188,7 +203,9 @@ END $$;
 -- Deletes only these. problem: 'running' with the running instance, 'awaited' with a child whose parent would wait for
 -- it forever, or 'children' with the instance whose children would be left without a parent.
 CREATE FUNCTION delete_listed(listed text[], forced boolean, retention bigint)
-  RETURNS TABLE(problem text, whom text, deleted bigint, executions bigint, events bigint, messages bigint)
+  RETURNS TABLE(
+    problem text, whom text, deleted bigint, executions bigint, events bigint, messages bigint, ignored_starts text[],
+    discarded_ids text[], discarded_counts text[])
   LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
@@ -205,7 +222,7 @@ BEGIN
     touched := grown;
     PERFORM lock_instances(touched);
   END LOOP;
-  -- Unknown ones and orphans are skipped.
+  -- Unknown ones are skipped, and orphans are only emptied.
   SELECT coalesce(array_agg(f.key ORDER BY f.place), '{}') INTO row_keys FROM (
     SELECT i.key, min(l.place) AS place FROM unnest(listed) WITH ORDINALITY l(id, place) JOIN instances i ON i.id = l.id
     WHERE i.created_at IS NOT NULL OR EXISTS (SELECT 1 FROM messages m WHERE m.key = i.key AND m.kind IN (1, 2))
@@ -232,18 +249,21 @@ BEGIN
     RETURN;
   END IF;
   problem := NULL;
-  SELECT d.deleted, d.executions, d.events, d.messages, d.left_messages, d.left_ids
-  INTO deleted, executions, events, messages, left_messages, left_ids FROM delete_rows(row_keys, retention) d;
+  SELECT array_agg(d.instance), array_agg(d.discarded::text) INTO discarded_ids, discarded_counts
+  FROM discard_orphans(listed) d;
+  SELECT d.deleted, d.executions, d.events, d.messages, d.left_messages, d.left_ids, d.ignored_starts
+  INTO deleted, executions, events, messages, left_messages, left_ids, ignored_starts
+  FROM delete_rows(row_keys, retention) d;
   PERFORM queue_left_messages(left_messages, left_ids, 0, retention);
   RETURN NEXT;
 END $$;
 
 -- What a start does to an instance that exists: policy 0 ignores it, 1 fails, 2 replaces it if it has ended. outcome: 0
--- enqueued, 1 ignored, 2 replaced; or a problem of delete_family, or 'exists'.
+-- enqueued, 1 ignored, 2 replaced; or a problem of delete_family, or 'exists'. ignored_starts: as of delete_rows.
 CREATE FUNCTION enqueue_start(
     instance text, policy bigint, orchestration text, start_execution bigint, start_visible bigint, start_body bytea,
     start_parent text, start_link text, retention bigint)
-  RETURNS TABLE(outcome bigint, problem text, whom text) LANGUAGE plpgsql AS $$
+  RETURNS TABLE(outcome bigint, problem text, whom text, ignored_starts text[]) LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
   row_key bigint;
@@ -262,8 +282,8 @@ BEGIN
     ELSIF policy = 1 THEN
       problem := 'exists';
     ELSE
-      SELECT d.problem, d.whom, d.left_messages, d.left_ids INTO problem, whom, left_messages, left_ids
-      FROM delete_family(instance, false, retention) d;
+      SELECT d.problem, d.whom, d.left_messages, d.left_ids, d.ignored_starts
+      INTO problem, whom, left_messages, left_ids, ignored_starts FROM delete_family(instance, false, retention) d;
       IF problem IS NULL THEN PERFORM lock_or_make_instances(ARRAY[instance], '{}'); END IF;
     END IF;
     IF policy = 0 OR problem IS NOT NULL THEN
