@@ -38,7 +38,16 @@ class HistoryFollower {
     while (true) {
       const OrchestrationStatus status = client_.get_orchestration_status(arguments_.instance);
       if (status.state == OrchestrationState::kNotFound) throw_no_instance(arguments_.instance);
+      if (status.incarnation != 0) {
+        note_incarnation(status.incarnation);
+      } else if (incarnation_ != 0) {
+        wait();  // it was replaced, and the next incarnation has not begun
+        continue;
+      }
       const std::vector<Event> events = read_on();
+      // Events that follow those of an earlier incarnation would belong to another one.
+      if (client_.get_orchestration_status(arguments_.instance).incarnation != status.incarnation) continue;
+      if (!events.empty()) after_ = events.back().id;
       for (const Event& event : events) print(event);
       context_.out.flush();
       const auto last = std::ranges::find_if(
@@ -58,10 +67,19 @@ class HistoryFollower {
   }
 
  private:
+  void note_incarnation(std::uint64_t incarnation) {
+    const std::uint64_t before = std::exchange(incarnation_, incarnation);
+    if (before == 0 || before == incarnation) return;
+    context_.err << "instance '" << name_text(arguments_.instance)
+                 << "' was deleted and started again; its new history follows\n";
+    execution_ = kFirstExecutionId;
+    after_ = 0;
+    shown_execution_ = 0;
+  }
+
   std::vector<Event> read_on() {
     const auto records = value_of(store_->admin()->read_history(arguments_.instance, execution_, after_));
     if (records.empty()) return {};
-    after_ = records.back().event_id;
     try {
       return decode_history(records);
     } catch (const DecodeError& error) {
@@ -112,6 +130,7 @@ class HistoryFollower {
   const FollowArguments& arguments_;
   ExecutionId execution_;
   EventId after_ = 0;
+  std::uint64_t incarnation_ = 0;  // whose events are shown; 0: of none yet
   ExecutionId shown_execution_ = 0;
   std::optional<Milliseconds> end_;  // by the steady clock
 };

@@ -1,5 +1,6 @@
 #include "cli/instance_copies.h"
 
+#include <cstdint>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -51,6 +52,16 @@ InstanceCopy copy_instance(Provider& store, const std::string& id) {
   return copy;
 }
 
+// The instances of a tree, root first, and their incarnations.
+std::vector<std::pair<std::string, std::uint64_t>> members_of(Provider& store, const std::string& root) {
+  std::vector<std::pair<std::string, std::uint64_t>> members;
+  for (const std::string& id : admin_of(store).instance_tree(root).value().ids) {
+    const auto status = store.read_status(id).value();
+    members.emplace_back(id, status ? status->incarnation : 0);
+  }
+  return members;
+}
+
 bool is_known(Provider& store, const std::vector<InstanceCopy>& tree, std::string& which) {
   for (const InstanceCopy& instance : tree) {
     if (!store.read_status(instance.info.id).value()) continue;
@@ -81,14 +92,20 @@ void check_file(Provider& store, std::istream& file, const std::string& name, Ex
 }  // namespace
 
 std::vector<InstanceCopy> copy_tree(Provider& store, const std::string& root) {
+  const auto members = members_of(store, root);
   const InstanceInfo info = admin_of(store).instance_info(root).value();
   if (!is_root(info)) {
     throw CommandError(kConflict, "instance '" + root + "' is a sub-orchestration of '" + *info.parent +
                                       "'; export the root of its tree");
   }
   std::vector<InstanceCopy> tree;
-  for (const std::string& id : admin_of(store).instance_tree(root).value().ids)
-    tree.push_back(copy_instance(store, id));
+  tree.reserve(members.size());
+  for (const auto& [id, incarnation] : members) tree.push_back(copy_instance(store, id));
+  // Each copy is of one incarnation, but a replacement between two copies combines members of different trees.
+  if (members_of(store, root) != members) {
+    throw CommandError(kConflict,
+                       "the tree of instance '" + root + "' was deleted or started again while it was read; try again");
+  }
   return tree;
 }
 

@@ -135,6 +135,13 @@ std::optional<std::string> lost_timer(const InstanceQueue& queue, const std::map
   return "one of the timers " + ids + " has no message in the queue";
 }
 
+// Whether the instance is still what it was at the beginning of all reads. If not, they may have described different
+// executions or incarnations.
+bool is_still(Provider& store, const std::string& instance, const InstanceStatus& before) {
+  const auto now = store.read_status(instance);
+  return now && *now && (*now)->incarnation == before.incarnation && (*now)->execution_id == before.execution_id;
+}
+
 // Returns the reason if the store has lost what the execution waits for. Outcomes move from the worker queue, or from
 // the child, to the orchestrator queue and then into the history. A turn since `events` were read has left a longer
 // history, and one that is to come has a visible message.
@@ -152,8 +159,7 @@ std::optional<std::string> reason_for_lost_row(ProviderAdmin& admin, const Insta
   if (!lost) lost = lost_timer(*queue, open.timers);
   if (!lost) return std::nullopt;
   const auto more = admin.read_history(instance.id, std::nullopt, events.back().id);
-  const auto info = admin.instance_info(instance.id);
-  if (!more || !more->empty() || !info || info->execution_id != instance.execution_id) return std::nullopt;
+  if (!more || !more->empty()) return std::nullopt;
   return *lost + " although the history has no outcome for it" + kRemedy;
 }
 
@@ -179,6 +185,8 @@ std::optional<std::string> reason_for_endless_delay(ProviderAdmin& admin, const 
 // An orchestration may wait for an event next to a timer without end.
 std::optional<std::string> reason_for_endless_wait(Provider& store, ProviderAdmin& admin,
                                                    const InstanceInfo& instance) {
+  const auto status = store.read_status(instance.id);
+  if (!status || !*status || (*status)->execution_id != instance.execution_id) return std::nullopt;
   const auto queue = admin.instance_queue(instance.id);
   if (!queue) return std::nullopt;
   const bool is_late = is_endless(queue->ready_at);
@@ -190,11 +198,14 @@ std::optional<std::string> reason_for_endless_wait(Provider& store, ProviderAdmi
   if (!is_short(store, instance.id)) return std::nullopt;
   const auto events = read_events_of(admin, instance.id, instance.execution_id);
   if (!events || events->empty()) return std::nullopt;
+  std::optional<std::string> reason;
   if (is_late && !may_have_endless_timer(admin, instance, *events)) {
-    return std::string("its next message is queued for a time after 9999, although no timer is") + kRemedy;
+    reason = std::string("its next message is queued for a time after 9999, although no timer is") + kRemedy;
+  } else if (queue->visible_messages == 0) {
+    reason = reason_for_lost_row(admin, instance, *events);
   }
-  if (queue->visible_messages > 0) return std::nullopt;
-  return reason_for_lost_row(admin, instance, *events);
+  if (reason && !is_still(store, instance.id, **status)) return std::nullopt;
+  return reason;
 }
 
 }  // namespace perdure

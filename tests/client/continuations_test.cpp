@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "client/client_scene.h"
+#include "support/hooked_store.h"
 
 namespace perdure::test {
 namespace {
@@ -153,6 +154,24 @@ TEST_P(Continuations, AnInstanceThatHasLostItsIsEndedByATerminationAndItsParentI
   EXPECT_EQ(above.state, OrchestrationState::kFailed);
   EXPECT_THAT(above.error_text(), HasSubstr("start message of its next execution is missing"));
   EXPECT_THAT(client->find_stuck_instances(), IsEmpty());
+}
+
+// ---- Lost rows ----
+
+// The events are those of an instance with a timer. Its successor, which has fewer of them, waits for an event only.
+TEST_P(Continuations, ARestartBetweenTwoReadsIsNotTakenForALostTimer) {
+  Registry code;
+  code.add_orchestration("Sleep", [](Ctx ctx) -> Orchestration<void> { co_await ctx.schedule_timer(1h); });
+  code.add_orchestration("Hear", [](Ctx ctx) -> Orchestration<void> { co_await ctx.schedule_wait<void>("go"); });
+  node.emplace(store, std::move(code), RuntimeOptions(), 2);
+  start("i", "Sleep");
+  const auto view = std::make_shared<HookedStore>(store);
+  act_before(*view, "queue i", 2, [this] {  // the events have been read
+    client->delete_instance("i", true);
+    start("i", "Hear");
+  });
+  EXPECT_THAT(Client(view).find_stuck_instances(), IsEmpty());
+  EXPECT_EQ(client->get_orchestration_status("i").name, "Hear");
 }
 
 }  // namespace
