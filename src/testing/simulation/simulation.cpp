@@ -139,7 +139,7 @@ class Simulation {
     SteppedNode& node = cluster_.node(choice.place);
     log_.begin(cluster_.name(choice.place));
     if (log_.on()) log_.add(store_time(), node.describe(choice.choice));
-    if (scenery_.holds_updates) node.hold_updates(updates_.chance(node.holds_updates() ? 85 : 15));
+    if (scenery_.holds_updates) node.hold_updates(updates_.chance(node.holds_updates() ? 98 : 15));
     const bool calls = node.calls_store(choice.choice);
     ++report_.requests;
     if (node.writes(choice.choice) && ++report_.writes == (options_.crash ? options_.crash->write : 0)) {
