@@ -16,6 +16,7 @@
 #include "testing/simulation/scenery.h"
 #include "testing/simulation/simulated_store.h"
 #include "testing/simulation/waitless_store.h"
+#include "testing/survive.h"
 
 namespace perdure::testing::simulation {
 
@@ -66,13 +67,12 @@ class Simulation {
 
   RunReport run() {
     actions_ = PendingActions(workload_.actions(kStart));
-    try {
+    const auto run_to_the_end = [this] {
       go();
       cluster_.end();
       if (report_.problems.empty()) check_end();
-    } catch (const std::exception& error) {
-      problem(ProblemKind::kException, error.what());
-    }
+    };
+    survive(run_to_the_end, [this](const std::string& text) { problem(ProblemKind::kException, text); });
     report_.commits = store_->audit().commits();
     report_.virtual_time = store_time() - kStart;
     report_.log = log_.lines();
@@ -212,15 +212,19 @@ class Simulation {
   }
 
   bool carry_out(const ClientAction& action) {
-    try {
-      return action.act(client_);
-    } catch (const ClientError& error) {
-      log_.add(store_time(), std::string("fails: ") + error.what());
-      if (!error.retryable()) problem(ProblemKind::kClient, "client: " + action.what + ": " + error.what());
-    } catch (const std::exception& error) {
-      problem(ProblemKind::kClient, "client: " + action.what + ": " + error.what());
-    }
-    return false;
+    const auto failed = [&](const std::string& text) {
+      problem(ProblemKind::kClient, "client: " + action.what + ": " + text);
+      return false;
+    };
+    const auto call = [&] {
+      try {
+        return action.act(client_);
+      } catch (const ClientError& error) {
+        log_.add(store_time(), std::string("fails: ") + error.what());
+        return error.retryable() ? false : failed(error.what());
+      }
+    };
+    return survive(call, failed);
   }
 
   // ---- time ----

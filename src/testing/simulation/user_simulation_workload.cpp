@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "testing/environment/stall_report.h"
+#include "testing/survive.h"
 
 namespace perdure::testing::simulation {
 
@@ -179,12 +180,7 @@ void UserWorkload::check_expectations(const Client& client) {
   if (plan_.checks().empty()) return check_completed(client);
   for (std::size_t i = 0; i < plan_.checks().size(); ++i) {
     const SimulatedWorkload::Check& check = plan_.checks()[i];
-    std::string wrong;
-    try {
-      wrong = check.function(client);
-    } catch (const std::exception& error) {
-      wrong = error.what();
-    }
+    std::string wrong = survive([&] { return check.function(client); }, [](const std::string& text) { return text; });
     if (!wrong.empty()) add(SimulationFindingKind::kWrongEnd, check.instance, std::move(wrong), std::to_string(i));
   }
 }

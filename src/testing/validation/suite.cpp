@@ -1,7 +1,8 @@
 #include "testing/validation/suite.h"
 
-#include <exception>
 #include <string>
+
+#include "testing/survive.h"
 
 namespace perdure::testing {
 
@@ -77,12 +78,11 @@ ValidationReport run_provider_validation(const ProviderFactoryMaker& make_factor
     std::string full_name = std::string(test.group) + "." + std::string(test.name);
     if (!full_name.starts_with(prefix)) continue;
     ++report.run;
-    try {
+    const auto run = [&] {
       const std::unique_ptr<ProviderFactory> factory = make_factory();
       test.run(*factory);
-    } catch (const std::exception& failure) {
-      report.failures.push_back({.test = std::move(full_name), .what = failure.what()});
-    }
+    };
+    survive(run, [&](const std::string& text) { report.failures.push_back({.test = full_name, .what = text}); });
   }
   return report;
 }
