@@ -40,8 +40,8 @@ class Saga {
   // All went well: forget how to undo it.
   void commit() noexcept { steps_.clear(); }
 
-  // Runs what was collected, last first, and goes on when a step fails. Gives the failures; the saga is empty
-  // afterwards.
+  // Runs what was collected, last first, and goes on when a step fails, whatever it throws. Gives the failures; the
+  // saga is empty afterwards. Only std::bad_alloc ends it: the turn runs again.
   Task<std::vector<Error>> compensate();
 
  private:

@@ -1,6 +1,9 @@
 #include <perdure/saga.h>
 
+#include <new>
 #include <utility>
+
+#include <perdure/detail/thrown.h>
 
 namespace perdure {
 
@@ -10,13 +13,30 @@ Task<void> run_activity(OrchestrationContext ctx, std::string name, Payload inpu
   co_await ctx.schedule_activity<void>(name, Raw(std::move(input)), options);
 }
 
+Error failure_of_step(std::string text) {
+  return {Error::Source::kUserCode, "task",
+          ApplicationError{ApplicationErrorKind::kOrchestrationFailed, std::move(text), false}};
+}
+
 Task<std::vector<Error>> undo_all(OrchestrationContext ctx, std::vector<Saga::Step> steps) {
   std::vector<Error> failures;
   while (!steps.empty()) {
     const Saga::Step step = std::move(steps.back());
     steps.pop_back();
-    auto undone = co_await step(ctx).as_result();
-    if (!undone) failures.push_back(undone.error());
+    try {
+      auto undone = co_await step(ctx).as_result();
+      if (!undone) failures.push_back(undone.error());
+    } catch (const std::bad_alloc&) {
+      throw;  // of the machine: another run may undo the step
+    } catch (const DurableError& error) {
+      failures.push_back(error.error());
+    } catch (const std::exception& error) {  // of the step's function, before it returned its Task
+      failures.push_back(failure_of_step(detail::text_of(error)));
+    } catch (detail::ForcedUnwind&) {
+      throw;
+    } catch (...) {
+      failures.push_back(failure_of_step(detail::kThrewOther));
+    }
   }
   co_return failures;
 }
