@@ -225,6 +225,11 @@ void LiveInstance::begin(const events::OrchestrationStarted& start) {
   const UserCode code(*this);
   try {
     root_ = (*handler_)(OrchestrationContext(*this), start.input);
+    if (!root_) {
+      return finish_with_error(ApplicationErrorKind::kMisuse,
+                               "the function of orchestration '" + start.name +
+                                   "' returned a perdure::Orchestration that it has moved from; return the other one");
+    }
     root_.start(*this);
   } catch (const std::bad_alloc&) {
     throw;

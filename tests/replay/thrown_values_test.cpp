@@ -19,6 +19,17 @@ std::string error_text(const TurnOutcome& outcome) {
   return outcome.error ? describe(*outcome.error) : "no error";
 }
 
+TEST(MovedFrom, AnOrchestrationThatIsReturnedFails) {
+  const auto inner = [](Ctx) -> Orchestration<int> { co_return 1; };
+  Harness harness([inner](Ctx ctx) -> Orchestration<int> {
+    Orchestration<int> flow = inner(ctx);
+    const Orchestration<int> taken = std::move(flow);
+    return flow;
+  });
+  EXPECT_THAT(error_text(harness.start()), HasSubstr("returned a perdure::Orchestration that it has moved from"));
+  EXPECT_EQ(harness.replay_failure(), std::nullopt);
+}
+
 // ---- texts of errors -----------------------------------------------------------------------------------------------
 
 TEST(ErrorTexts, BytesThatAreNotUtf8AreReplaced) {
