@@ -6,7 +6,7 @@
 //   call NAME STORE N   the N-th in a call to the store, on the thread that makes it
 //   code PLACE PATH N   the N-th in the user's code: "activity", "orchestration", "encode" or "decode"
 //   fetch STORE         each allocation in a fetch, one fetch after the other; "released" if the next one finds all
-//   open PATH N         the N-th while the store is opened
+//   open STORE N        the N-th while the store is opened
 //   limit PATH KIB      opens the store with so much more address space than the process has
 #include <atomic>
 #include <fstream>
@@ -62,12 +62,15 @@ namespace {
 
 std::atomic<bool> g_store_threw = false;
 
-std::shared_ptr<Provider> open(const std::string& store) {
+// Calls `begin` before the provider is asked.
+std::shared_ptr<Provider> open(const std::string& store, const std::function<void()>& begin = [] {}) {
   const std::size_t at = store.find('@');
-  if (at == std::string::npos) return SqliteProvider::open(store);
   PostgresOptions options;
   options.schema = store.substr(0, at);
-  return PostgresProvider::connect(store.substr(at + 1), options);
+  const std::string url = at == std::string::npos ? "" : store.substr(at + 1);
+  begin();
+  if (at == std::string::npos) return SqliteProvider::open(store);
+  return PostgresProvider::connect(url, options);
 }
 
 // What the store still counts as waits in progress.
@@ -251,15 +254,16 @@ std::string fetch_all(const std::shared_ptr<Provider>& store) {
   return "instances: " + instances + "; activities: " + activities;
 }
 
-void open_store(const std::string& path, long count) {
-  g_left = count - 1;
-  t_counts = true;
+void open_store(const std::string& store, long count) {
   const auto end = [&](const std::string& text) {
     t_counts = false;
     std::cout << text << std::endl;
   };
   try {
-    (void)SqliteProvider::open(path);
+    (void)open(store, [count] {
+      g_left = count - 1;
+      t_counts = true;
+    });
     end(g_left < 0 ? "opened nevertheless" : "opened");
   } catch (const ProviderFailure& failure) {
     end(failure.error().kind() == ProviderErrorKind::kUnavailable ? "refused" : failure.what());

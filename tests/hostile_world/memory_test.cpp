@@ -128,6 +128,16 @@ TEST_F(MemoryShortage, OpeningAStoreIsRefused) {
   }
 }
 
+TEST_F(MemoryShortage, OpeningAPostgresStoreIsRefused) {
+  std::string said;
+  for (int count = 1; said != "opened"; count += 1 + count / 10) {
+    ASSERT_LT(count, 10'000);
+    const NewSchema schema;
+    said = run({"open", schema.store(), std::to_string(count)});
+    ASSERT_THAT(said, AnyOf("refused", "opened", "opened nevertheless")) << count;
+  }
+}
+
 TEST_F(MemoryShortage, AStoreIsOpenedInLittleAddressSpaceOrRefused) {
   for (const int kibibytes : {0, 16, 64, 256, 1'024, 8'192, 16'384, 65'536}) {
     EXPECT_THAT(run({"limit", new_store(), std::to_string(kibibytes)}), AnyOf("refused", "opened")) << kibibytes;

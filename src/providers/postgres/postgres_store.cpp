@@ -96,6 +96,8 @@ std::shared_ptr<Provider> PostgresProvider::connect(const std::string& url, cons
     throw ProviderFailure(postgres::as_provider_error(error));
   } catch (const std::system_error& error) {
     throw ProviderFailure(no_thread_to_open("PostgreSQL", error));  // not the URL, which may have a password
+  } catch (const std::bad_alloc&) {
+    throw ProviderFailure({ProviderErrorKind::kUnavailable, "the store on PostgreSQL cannot be opened: out of memory"});
   }
 }
 
