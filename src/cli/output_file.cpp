@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,8 +53,26 @@ bool names_descriptor(const std::filesystem::path& path) {
   return !error && destination.is_absolute() && is_in_descriptors(destination);
 }
 
-int open_directly(const std::string& option, const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+// A signal may come just before a call that would wait, so no call waits for long.
+constexpr int kPauseMs = 50;
+
+bool is_set(const std::atomic<bool>* stop) {
+  return stop != nullptr && *stop;
+}
+
+// Waits for the reader of a pipe, which may begin later.
+int open_directly(const std::string& option, const std::string& path, const std::atomic<bool>* stop) {
+  struct stat there = {};
+  const bool is_pipe = ::stat(path.c_str(), &there) == 0 && S_ISFIFO(there.st_mode);
+  int descriptor = -1;
+  while ((descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) < 0) {
+    const bool has_no_reader = errno == ENXIO && is_pipe;
+    if (errno != EINTR && !has_no_reader) break;
+    if (is_set(stop)) {
+      throw CommandError(kNegative, option + ": interrupted while '" + path + "' had no reader; nothing was written");
+    }
+    if (has_no_reader) (void)::poll(nullptr, 0, kPauseMs);
+  }
   if (descriptor < 0) throw CommandError(kUsage, option + ": cannot write to '" + path + "': " + error_text(errno));
   return descriptor;
 }
@@ -75,7 +94,7 @@ DescriptorBuffer::int_type DescriptorBuffer::overflow(int_type character) {
 int DescriptorBuffer::sync() {
   for (const char* next = pbase(); next != pptr();) {
     const ssize_t written = ::write(descriptor_, next, static_cast<std::size_t>(pptr() - next));
-    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && (errno == EINTR || errno == EAGAIN) && waits_for_reader()) continue;
     if (written < 0) {
       if (error_ == 0) error_ = errno;
       return -1;
@@ -86,21 +105,31 @@ int DescriptorBuffer::sync() {
   return 0;
 }
 
-OutputFile::OutputFile(const std::string& option, const std::string& path)
-    : OutputFile(path, open_target(option, path)) {}
+bool DescriptorBuffer::waits_for_reader() const {
+  pollfd reader = {.fd = descriptor_, .events = POLLOUT, .revents = 0};
+  while (!is_set(stop_)) {
+    if (::poll(&reader, 1, kPauseMs) > 0) return true;  // also after the reader has gone, which write() reports
+  }
+  errno = EINTR;
+  return false;
+}
 
-OutputFile::OutputFile(std::string path, Target target)
+OutputFile::OutputFile(const std::string& option, const std::string& path, const std::atomic<bool>* stop)
+    : OutputFile(path, open_target(option, path, stop), stop) {}
+
+OutputFile::OutputFile(std::string path, Target target, const std::atomic<bool>* stop)
     : path_(std::move(path)),
       target_(std::move(target)),
       temporary_(target_.temporary),
-      buffer_(target_.descriptor),
+      buffer_(target_.descriptor, stop),
       stream_(&buffer_) {}
 
 OutputFile::~OutputFile() {
   if (!temporary_.empty()) (void)::unlink(temporary_.c_str());
 }
 
-OutputFile::Target OutputFile::open_target(const std::string& option, const std::string& path) {
+OutputFile::Target OutputFile::open_target(const std::string& option, const std::string& path,
+                                           const std::atomic<bool>* stop) {
   struct stat there = {};
   const bool exists = ::lstat(path.c_str(), &there) == 0;
   if (path.empty() || path.ends_with('/') || (exists && S_ISDIR(there.st_mode))) {
@@ -110,7 +139,7 @@ OutputFile::Target OutputFile::open_target(const std::string& option, const std:
   if (exists && S_ISLNK(there.st_mode)) {
     if (names_descriptor(path)) {
       target.is_stream = true;
-      target.descriptor = open_directly(option, path);
+      target.descriptor = open_directly(option, path, stop);
       return target;
     }
     std::error_code ignored;
@@ -118,7 +147,7 @@ OutputFile::Target OutputFile::open_target(const std::string& option, const std:
                                    std::filesystem::read_symlink(path, ignored).string() + "'; name the target file");
   }
   if (exists && !S_ISREG(there.st_mode)) {
-    target.descriptor = open_directly(option, path);
+    target.descriptor = open_directly(option, path, stop);
     return target;
   }
   target.replaces = exists;

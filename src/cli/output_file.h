@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <ostream>
 #include <streambuf>
@@ -11,10 +12,13 @@
 
 namespace perdure::cli {
 
-// Buffered writes to a descriptor that it owns. Keeps the first error.
+// Buffered writes to a descriptor that it owns. Keeps the first error. `stop`, which may be null, ends a write to a
+// reader that does not read; its error is EINTR then.
 class DescriptorBuffer final : public std::streambuf {
  public:
-  explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) { setp(buffer_.data(), end()); }
+  DescriptorBuffer(int descriptor, const std::atomic<bool>* stop) : descriptor_(descriptor), stop_(stop) {
+    setp(buffer_.data(), end());
+  }
   DescriptorBuffer(const DescriptorBuffer&) = delete;
   DescriptorBuffer& operator=(const DescriptorBuffer&) = delete;
   ~DescriptorBuffer() override;
@@ -29,7 +33,11 @@ class DescriptorBuffer final : public std::streambuf {
  private:
   [[nodiscard]] char* end() noexcept { return buffer_.data() + buffer_.size(); }
 
+  // Returns false if it ends before something can be written.
+  [[nodiscard]] bool waits_for_reader() const;
+
   int descriptor_;
+  const std::atomic<bool>* stop_;
   int error_ = 0;
   std::array<char, 65'536> buffer_{};
 };
@@ -46,7 +54,8 @@ class DescriptorBuffer final : public std::streambuf {
 // Every function throws CommandError. If `finish` is not called, the file stays as it was.
 class OutputFile {
  public:
-  OutputFile(const std::string& option, const std::string& path);
+  // `stop` must outlive this object. Once it is set, no call waits for the reader of a pipe any more.
+  OutputFile(const std::string& option, const std::string& path, const std::atomic<bool>* stop = nullptr);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
@@ -70,8 +79,9 @@ class OutputFile {
     bool replaces = false;   // a file is there, with mode, owner and group
     bool is_stream = false;  // the path is a name of a descriptor
   };
-  OutputFile(std::string path, Target target);
-  [[nodiscard]] static Target open_target(const std::string& option, const std::string& path);
+  OutputFile(std::string path, Target target, const std::atomic<bool>* stop);
+  [[nodiscard]] static Target open_target(const std::string& option, const std::string& path,
+                                          const std::atomic<bool>* stop);
 
   void give_rights() const;
   void sync_directory() const;

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +33,16 @@ constexpr const char* kValidationSchemas = "SELECT count(*) FROM pg_namespace WH
 constexpr const char* kTortureSchemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'torture_%'";
 
 // A command that runs until a signal comes, which is sent twice: a terminal that closes does so.
+// Whether the process has a handler for the signal.
+bool catches(pid_t process, int signal) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string word; status >> word;) {
+    if (word != "SigCgt:" || !(status >> word)) continue;
+    return ((std::stoull(word, nullptr, 16) >> static_cast<unsigned>(signal - 1)) & 1U) != 0;
+  }
+  return false;
+}
+
 class Signals : public ::testing::Test {
  protected:
   // Starts the command, waits until `began`, sends the signal, calls `after` and returns the exit status.
@@ -44,6 +57,14 @@ class Signals : public ::testing::Test {
     after();
     const int status = command.end();
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  // The exit status of a command that must end by itself; -1 if it does not.
+  static int exit_code_of(ChildProcess& command) {
+    if (!command.ended_within(kPatience)) {
+      command.kill();
+      return -1;
+    }
+    return WIFEXITED(command.wait_status()) ? WEXITSTATUS(command.wait_status()) : -1;
   }
   [[nodiscard]] std::string errors() const { return file_text(folder_.file("errors")); }
   [[nodiscard]] bool is_empty(const std::string& directory) const {
@@ -100,6 +121,46 @@ TEST_F(Signals, ExportRemovesItsTemporaryFileOnPostgres) {
       run_perdure({"export", "-o", folder_.file("stores/file"), "--store", shared_postgres_url(), "--schema", schema});
   EXPECT_THAT(all.out, HasSubstr("exported 9 instances")) << all.err;
   session.execute("DROP SCHEMA " + schema + " CASCADE");
+}
+
+// The signal comes once the command catches it, while it waits for a reader of the pipe.
+TEST_F(Signals, ExportEndsWhileItsPipeHasNoReader) {
+  const std::string pipe = folder_.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string store = sample_store().argument();
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) {
+    ChildProcess command({program_path(), "export", "-o", pipe, "--store", store}, folder_.file("errors"));
+    EXPECT_TRUE(eventually([&] { return catches(command.id(), signal); }));
+    command.send(signal);
+    EXPECT_EQ(exit_code_of(command), cli::kNegative) << signal;
+    EXPECT_THAT(errors(), HasSubstr("interrupted"));
+  }
+}
+
+// The pipe is full before the end of the instance.
+TEST_F(Signals, ExportEndsWhileItsReaderDoesNotRead) {
+  const std::string pipe = folder_.file("pipe");
+  const auto store = SqliteProvider::open(folder_.file("stores/s.db"));
+  const Client client(store);
+  client.start_orchestration("large", "Order", Raw('"' + std::string(1'000'000, 'x') + '"'));
+  {
+    const Runtime runtime(store, sample_registry());  // where it fails, because its input is no number
+    ASSERT_TRUE(client.wait_for_orchestration("large", kPatience).ended());
+  }
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  ChildProcess command(
+      {program_path(), "export", "large", "-o", pipe, "--store", "sqlite:" + folder_.file("stores/s.db")},
+      folder_.file("errors"));
+  EXPECT_TRUE(eventually([&] {
+    int unread = 0;
+    return ::ioctl(reader, FIONREAD, &unread) == 0 && unread >= 65'536;
+  })) << errors();
+  command.send(SIGTERM);
+  EXPECT_EQ(exit_code_of(command), cli::kNegative);
+  EXPECT_THAT(errors(), HasSubstr("interrupted"));
+  ::close(reader);
 }
 
 TEST_F(Signals, BenchRemovesItsFiles) {

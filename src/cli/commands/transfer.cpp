@@ -58,7 +58,7 @@ ExportResult write_export(Provider& store, const std::vector<std::string>& roots
 ExportResult write_export_file(const Context& context, Provider& store, const std::vector<std::string>& roots,
                                const std::string& path) {
   const Interrupt interrupt;  // until the temporary file is gone
-  OutputFile file("-o", path);
+  OutputFile file("-o", path, &interrupt.requested());
   const bool on_output = file.is_descriptor(STDOUT_FILENO);
   if (context.json && on_output) {
     throw CommandError(kUsage,

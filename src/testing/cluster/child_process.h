@@ -36,6 +36,7 @@ class ChildProcess {
   int end();
   // SIGKILL, also for one that is stopped; returns when the process is gone.
   void kill();
+  [[nodiscard]] pid_t id() const noexcept { return process_; }  // 0: it is gone
   // Of one that is gone.
   [[nodiscard]] int wait_status() const noexcept { return status_; }
 
