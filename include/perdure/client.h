@@ -75,6 +75,7 @@ struct StuckInstance {
 
 class Client {
  public:
+  // Throws ClientError (kInvalidInput) without a store, or with limits that are greater than the stores accept.
   explicit Client(std::shared_ptr<Provider> store, ClientOptions options = {});
 
   // ---- Control. Each returns once the store has it; kInvalidInput if a name or value breaks a limit (limits.h) ----

@@ -7,6 +7,7 @@
 #include "client/request_checks.h"
 #include "client/store_result.h"
 #include "model/error_codec.h"
+#include "model/limit_bounds.h"
 #include "model/message_codec.h"
 #include "providers/times.h"
 
@@ -121,6 +122,9 @@ auto time_of_store(Read read) -> decltype(read()) {
 Client::Client(std::shared_ptr<Provider> store, ClientOptions options)
     : store_(std::move(store)), options_(std::move(options)) {
   if (!store_) throw ClientError(ClientErrorKind::kInvalidInput, "a client needs a provider, not a null pointer");
+  if (const auto problem = problem_with_limits(options_.limits)) {
+    throw ClientError(ClientErrorKind::kInvalidInput, "the client's options are not valid: " + *problem);
+  }
 }
 
 Provider& Client::store() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "model/limit_bounds.h"
 #include "model/name_rule.h"
 #include "model/reserved_names.h"
 
@@ -26,10 +27,6 @@ class Complaints {
   template <class Number>
   void at_least_one(const char* option, Number value) {
     unless(value > Number(0), std::string(option) + " must be at least 1");
-  }
-  void at_most(const char* option, std::size_t value, std::size_t limit) {
-    unless(value <= limit,
-           std::string(option) + " must not be more than " + std::to_string(limit) + ", the limit of the stores");
   }
   void positive(const char* option, Milliseconds value) {
     unless(value.count() > 0 && value <= kLongest,
@@ -85,6 +82,8 @@ void RuntimeOptions::check() const {
                       "supported_replay_versions contains " + range.to_string() + ", whose ends are reversed");
   }
   if (!worker_node_id.empty()) complaints.name("worker_node_id", worker_node_id);
+  complaints.unless(worker_node_id.size() <= Limits::kGreatestNameBytes,
+                    "worker_node_id must not have more than " + std::to_string(Limits::kGreatestNameBytes) + " bytes");
   for (const std::string& tag : worker_tag_filter.listed()) {
     complaints.name("a tag of worker_tag_filter", tag);
     const auto reserved = problem_with_reserved_name("a tag of worker_tag_filter", tag);
@@ -93,9 +92,8 @@ void RuntimeOptions::check() const {
   complaints.at_least_one("limits.max_actions_per_turn", limits.max_actions_per_turn);
   complaints.at_least_one("limits.max_history_events", limits.max_history_events);
   complaints.at_least_one("limits.max_name_bytes", limits.max_name_bytes);
-  complaints.at_most("limits.max_carry_forward_bytes", limits.max_carry_forward_bytes,
-                     Limits().max_carry_forward_bytes);
-  complaints.at_most("limits.max_turn_bytes", limits.max_turn_bytes, Limits().max_turn_bytes);
+  const auto above_the_stores = problem_with_limits(limits);
+  complaints.unless(!above_the_stores, above_the_stores.value_or(""));
   complaints.raise_if_any();
 }
 

@@ -280,6 +280,22 @@ TEST_P(ClientCalls, NamesAreMeasuredAgainstTheirLimit) {
   EXPECT_EQ(refusal([&] { strict.start_orchestration(fits, fits); }), std::nullopt);
 }
 
+TEST_P(ClientCalls, LimitsAboveThoseOfTheStoresAreRefused) {
+  const auto refusal = [this](const Limits& limits) -> std::string {
+    try {
+      const Client unlimited(store, {.limits = limits, .logger = {}});
+      return "";
+    } catch (const ClientError& error) {
+      EXPECT_EQ(error.kind(), ClientErrorKind::kInvalidInput);
+      return error.what();
+    }
+  };
+  EXPECT_THAT(refusal({.max_name_bytes = 2'049}), HasSubstr("limits.max_name_bytes must not be more than 2048"));
+  EXPECT_THAT(refusal({.max_payload_bytes = (std::size_t{64} << 20U) + 1}), HasSubstr("limits.max_payload_bytes"));
+  EXPECT_EQ(refusal({.max_name_bytes = 2'048, .max_payload_bytes = std::size_t{64} << 20U, .max_tag_bytes = 2'048}),
+            "");
+}
+
 TEST_P(ClientCalls, PayloadsAreMeasuredAgainstTheirLimit) {
   const Client strict(store, {.limits = {.max_payload_bytes = 4}, .logger = {}});
   const Raw fits("1234");

@@ -98,6 +98,11 @@ TEST(RuntimeOptions, EachOptionThatMakesNoSenseIsNamed) {
       {"limits.max_actions_per_turn", [](auto& options) { options.limits.max_actions_per_turn = 0; }},
       {"limits.max_history_events", [](auto& options) { options.limits.max_history_events = 0; }},
       {"limits.max_name_bytes", [](auto& options) { options.limits.max_name_bytes = 0; }},
+      {"limits.max_name_bytes", [](auto& options) { options.limits.max_name_bytes = 2'049; }},
+      {"limits.max_tag_bytes", [](auto& options) { options.limits.max_tag_bytes = 2'049; }},
+      {"limits.max_payload_bytes",
+       [](auto& options) { options.limits.max_payload_bytes = (std::size_t{64} << 20U) + 1; }},
+      {"worker_node_id", [](auto& options) { options.worker_node_id = std::string(2'049, 'n'); }},
   };
   for (const BadOption& each : bad) {
     RuntimeOptions options;
