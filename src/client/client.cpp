@@ -256,7 +256,8 @@ bool Client::has_lost_its_continuation(const std::string& instance) const {
   if (!value_of(store().wait_for_change(instance, ended, now))) return false;
   // The next execution may have begun and ended between the two calls.
   const auto after = value_of(store().read_status(instance));
-  return after && after->status == ExecutionStatus::kContinuedAsNew && after->execution_id == before->execution_id;
+  return after && after->status == ExecutionStatus::kContinuedAsNew && after->incarnation == before->incarnation &&
+         after->execution_id == before->execution_id;
 }
 
 OrchestrationStatus Client::wait_for_status_change(const std::string& instance, std::uint64_t last_seen_version,

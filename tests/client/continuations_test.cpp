@@ -21,16 +21,23 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Ctx = OrchestrationContext;
 
-// Something happens when a client has read a status.
+// Something happens when a client has read a status, or waited for a change.
 class Meddling final : public testing::ForwardingProvider {
  public:
   using ForwardingProvider::ForwardingProvider;
   std::function<void()> after_status;
+  std::function<void()> after_wait;
 
   ProviderResult<std::optional<InstanceStatus>> read_status(const std::string& instance) override {
     auto status = ForwardingProvider::read_status(instance);
     if (const auto meddle = std::exchange(after_status, {})) meddle();
     return status;
+  }
+  ProviderResult<bool> wait_for_change(const std::string& instance, const InstanceChange& change,
+                                       Timestamp deadline) override {
+    auto changed = ForwardingProvider::wait_for_change(instance, change, deadline);
+    if (const auto meddle = std::exchange(after_wait, {})) meddle();
+    return changed;
   }
 };
 
@@ -52,6 +59,12 @@ class Continuations : public ClientScene {
              client->get_instance_info("i").status == ExecutionStatus::kContinuedAsNew;
     };
     while (!between()) ASSERT_TRUE(step());
+  }
+  // Starts "i" and runs it until it has ended its first execution.
+  void continue_as_new() {
+    client->start_orchestration("i", "Rounds", 1);
+    while (client->get_orchestration_status("i").state != OrchestrationState::kRunning) ASSERT_TRUE(step());
+    ASSERT_EQ(client->get_instance_info("i").status, ExecutionStatus::kContinuedAsNew);
   }
   // Takes the continuation out of the store.
   void lose_continuation() {
@@ -125,6 +138,21 @@ TEST_P(Continuations, AnInstanceThatEndsWhileAClientLooksHasNotLostIts) {
   };
   EXPECT_THAT(Client(view).find_stuck_instances(), IsEmpty());
   EXPECT_EQ(client->get_orchestration_status("i").state, OrchestrationState::kCompleted);
+}
+
+TEST_P(Continuations, AnInstanceThatIsStartedAgainWhileAClientLooksHasNotLostIts) {
+  continue_as_new();
+  const auto view = std::make_shared<Meddling>(store);
+  view->after_status = [this] {
+    work();
+    client->raise_event("i", "go");
+    work();
+  };
+  view->after_wait = [this] {
+    client->delete_instance("i");
+    continue_as_new();
+  };
+  EXPECT_THAT(Client(view).find_stuck_instances(), IsEmpty());
 }
 
 TEST_P(Continuations, AWaitForTheEndOfAnInstanceThatHasLostItsFails) {
