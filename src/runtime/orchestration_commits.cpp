@@ -62,6 +62,7 @@ void OrchestrationDispatcher::turn_decided(JobId id, TurnDecision decision, Time
   if (job.overtaken_by && !moves_to_new_lock(job, std::get<TurnCommit>(job.decision.action))) {
     return start_over(id, now);
   }
+  if (repeating_stopped_ && gate_.probes()) return abandon_unstored(id);
   if (metrics_.enabled()) job.decided_at = std::chrono::steady_clock::now();
   to_commit_.push_back(id);
 }
@@ -78,6 +79,7 @@ void OrchestrationDispatcher::committed(Outstanding& request, std::vector<Provid
     gate_.succeeded();
   } else if (std::any_of(answers.begin(), answers.end(), failed)) {
     gate_.failed(now);
+    if (repeating_stopped_) stop_repeating();
   }
   // Failures first: an accepted commit of the same batch then shows that the store works.
   for (std::size_t i = 0; i < request.jobs.size(); ++i) {
@@ -147,9 +149,33 @@ void OrchestrationDispatcher::commit_failed(JobId id, TurnCommit commit, const P
 }
 
 void OrchestrationDispatcher::repeat_commit(JobId id, TurnCommit commit, Timestamp at) {
+  if (repeating_stopped_) return abandon_unstored(id);
   metrics_.add(metric::kStoreRetries, {{"operation", "ack_orchestration_item"}});
   jobs_.at(id).decision.action = std::move(commit);
   to_commit_again_.emplace(at, id);
+}
+
+// While the store refuses commits, a commit that has not been sent waits as well. A commit in progress decides itself:
+// if the store refuses it, repeat_commit() abandons the instance.
+void OrchestrationDispatcher::stop_repeating() {
+  repeating_stopped_ = true;
+  std::vector<JobId> refused(to_commit_alone_.begin(), to_commit_alone_.end());
+  to_commit_alone_.clear();
+  for (const auto& [at, id] : to_commit_again_) refused.push_back(id);
+  to_commit_again_.clear();
+  if (gate_.probes()) {
+    refused.insert(refused.end(), to_commit_.begin(), to_commit_.end());
+    to_commit_.clear();
+  }
+  for (const JobId id : refused) abandon_unstored(id);
+}
+
+// Otherwise the lock would expire, and the fetch would count as an attempt of the instance.
+void OrchestrationDispatcher::abandon_unstored(JobId id) {
+  Job& job = jobs_.at(id);
+  tell(LogLevel::kWarn, job, "turn not stored before shutdown; instance abandoned");
+  discard_turn(job);
+  give_back_later(id, Milliseconds(0), true);
 }
 
 void OrchestrationDispatcher::drop_turn(Job& job, const TurnCommit& commit, const ProviderError& error) {
@@ -158,6 +184,10 @@ void OrchestrationDispatcher::drop_turn(Job& job, const TurnCommit& commit, cons
     auto given_up = cache_.put(job.instance, *std::exchange(job.decision.kept, std::nullopt));
     for (KeptExecution& old : given_up) effects_.given_up.push_back(std::move(old));
   }
+  discard_turn(job);
+}
+
+void OrchestrationDispatcher::discard_turn(Job& job) {
   give_up(std::exchange(job.decision.kept, std::nullopt));
   decline(job.completions);
   unreserve(job);

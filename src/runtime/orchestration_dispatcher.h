@@ -83,6 +83,8 @@ class OrchestrationDispatcher {
 
   // Begins nothing new and gives back what has not begun, without counting it.
   void drain();
+  // Abandons the turns whose commits the store refuses, uncounted: nobody repeats them once the node has ended.
+  void stop_repeating();
   // Nothing is locked and nothing is under way.
   [[nodiscard]] bool idle() const noexcept { return jobs_.empty() && outstanding_.empty() && !holds_locks(); }
   // The same, but for a wait for work.
@@ -170,7 +172,9 @@ class OrchestrationDispatcher {
   void commit_succeeded(JobId id, const TurnCommit& commit, const CommitAnswer& answer, Timestamp now);
   void commit_failed(JobId id, TurnCommit commit, const ProviderError& error, bool alone, Timestamp now);
   void repeat_commit(JobId id, TurnCommit commit, Timestamp at);
+  void abandon_unstored(JobId id);
   void drop_turn(Job& job, const TurnCommit& commit, const ProviderError& error);
+  void discard_turn(Job& job);
   void commit_refused(JobId id, const TurnCommit& commit, const ProviderError& error);
   void end_as_poison(JobId id, const ProviderError& error);
   void read_failed(JobId id, const ProviderError& error, Timestamp now);
@@ -271,6 +275,7 @@ class OrchestrationDispatcher {
   bool committing_ = false;
   bool renewing_ = false;
   bool draining_ = false;
+  bool repeating_stopped_ = false;
   Timestamp renew_at_ = Timestamp::max();  // no lease needs it earlier
   Timestamp lapse_at_ = Timestamp::max();  // no kept lock ends earlier
 };

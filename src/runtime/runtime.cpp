@@ -98,12 +98,20 @@ class Runtime::Threads {
     const auto all_told = [](const WorkerDispatcher& dispatcher) { return dispatcher.all_told(); };
     bool clean = activities_->wait_until(deadline, is_idle);
     bool told = clean;
+    const auto stop_repeating = [this] {
+      turns_->with([](OrchestrationDispatcher& dispatcher, Timestamp) { dispatcher.stop_repeating(); });
+    };
     if (!clean) {
+      stop_repeating();
       activities_->with([](WorkerDispatcher& dispatcher, Timestamp now) { dispatcher.stop_all(now); });
       told = activities_->wait_until(after(kLastCalls), all_told);
       clean = activities_->wait_until(after(std::min(timeout, options_.activity_cancellation_grace_period)), is_idle);
     }
-    const bool turned = turns_->wait_until(std::max(deadline, after(kLastCalls)), is_idle);
+    bool turned = turns_->wait_until(deadline, is_idle);
+    if (!turned) {
+      stop_repeating();
+      turned = turns_->wait_until(after(kLastCalls), is_idle);
+    }
     if (told) {
       // Their last commits may have claimed activities, which are to be given back; the worker may not even have heard
       // of them.

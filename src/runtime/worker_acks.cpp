@@ -29,6 +29,7 @@ void WorkerDispatcher::acknowledged(const Outstanding& request, const std::vecto
     gate_.succeeded();
   } else if (std::any_of(answers.begin(), answers.end(), failed)) {
     gate_.failed(now);
+    if (repeating_stopped_) stop_repeating();
   }
   // Failures first: an accepted outcome of the same batch then shows that the store works.
   for (std::size_t i = 0; i < request.runs.size(); ++i) {
@@ -72,6 +73,7 @@ void WorkerDispatcher::ack_failed(RunId id, const ProviderError& error, bool alo
          error.to_string());
     return give_back_or_settle(id);
   }
+  if (repeating_stopped_) return abandon_unstored(id);
   if (!run.repeats.are_own(max_attempts_)) {
     metrics_.add(metric::kStoreRetries, {{"operation", "ack_work_item"}});
     to_ack_again_.emplace(now + (error.data_error() && !alone ? Milliseconds(0) : run.repeats.delay()), id);
@@ -139,6 +141,32 @@ bool WorkerDispatcher::may_fetch(Timestamp now) const noexcept {
 void WorkerDispatcher::give_back_or_settle(RunId id) {
   Run& run = runs_.at(id);
   if (!run.store_failed) return settle(id);
+  run.ack.reset();
+  give_back_later(id, Milliseconds(0), true);
+}
+
+// Abandons the activities whose outcomes the store refuses: nobody repeats these calls once the node has ended. If the
+// store refuses an outcome in progress, ack_failed() abandons its activity.
+void WorkerDispatcher::stop_repeating() {
+  repeating_stopped_ = true;
+  std::vector<RunId> refused(to_ack_alone_.begin(), to_ack_alone_.end());
+  to_ack_alone_.clear();
+  for (const auto& [at, id] : to_ack_again_) refused.push_back(id);
+  to_ack_again_.clear();
+  if (gate_.probes()) {
+    refused.insert(refused.end(), to_ack_.begin(), to_ack_.end());
+    to_ack_.clear();
+  }
+  for (const RunId id : refused) {
+    if (runs_.at(id).ack) abandon_unstored(id);
+  }
+}
+
+// Otherwise the lock would expire, and the fetch would count as an attempt of the activity.
+void WorkerDispatcher::abandon_unstored(RunId id) {
+  Run& run = runs_.at(id);
+  warn(run, "outcome not stored before shutdown; activity will run again", "retries",
+       std::to_string(run.repeats.failures()));
   run.ack.reset();
   give_back_later(id, Milliseconds(0), true);
 }

@@ -57,6 +57,8 @@ void WorkerDispatcher::judged(const Verdict& verdict, Timestamp now) {
   if (verdict.settled) {
     use_session(run->second, now);
     settle(verdict.run);
+  } else if (repeating_stopped_ && gate_.probes()) {
+    abandon_unstored(verdict.run);
   } else {
     to_ack_.push_back(verdict.run);  // a lock that was lost meanwhile is found out by this
   }

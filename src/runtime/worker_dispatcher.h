@@ -180,6 +180,8 @@ class WorkerDispatcher {
   [[nodiscard]] bool repeats_anything() const noexcept;
   // The attempt does not count: the store, and not the activity, is why its lock ended.
   void give_back_or_settle(RunId id);
+  void stop_repeating();
+  void abandon_unstored(RunId id);
   [[nodiscard]] bool may_fetch(Timestamp now) const noexcept;
   void given_back(const Outstanding& request, const std::vector<ProviderResult<void>>& answers, Timestamp now);
   void renewed(const Outstanding& request, const std::vector<ProviderResult<Timestamp>>& answers, Timestamp now);
@@ -299,6 +301,7 @@ class WorkerDispatcher {
   bool renewing_ = false;
   bool beating_ = false;
   bool keeping_up_ = false;
+  bool repeating_stopped_ = false;
   bool draining_ = false;
   Timestamp check_at_ = Timestamp::max();          // no lease, deadline or grace period needs it earlier
   Timestamp sessions_at_ = Timestamp::max();       // the next renewal, while there are sessions

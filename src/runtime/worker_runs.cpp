@@ -392,6 +392,7 @@ WorkerDispatcher::Identity WorkerDispatcher::identity_of(const Run& run) {
 
 void WorkerDispatcher::stop_all(Timestamp now) {
   drain();
+  stop_repeating();
   for (auto& [id, run] : runs_) {
     if (!run.wanted) continue;
     report(run, "abandoned", now);

@@ -124,6 +124,31 @@ TEST_F(StoreFailures, ARefusedAbandonEndsWhenItsTokenIsSuperseded) {
   EXPECT_TRUE(dispatcher().resting());
 }
 
+// The node ends while the store refuses commits and accepts abandons.
+TEST_F(StoreFailures, AtShutdownATurnThatCannotBeStoredIsNoAttempt) {
+  options.orchestration_concurrency = 2;
+  fetch(item("a"), item("b"), item("c"));
+  run();
+  commit(error(ProviderErrorKind::kStoreFailed));
+  run();
+  now += 10ms;
+  const RequestId in_progress = take<Commit>().first;
+  auto [turn, running] = take<RunTurn>();
+  dispatcher().drain();
+  dispatcher().stop_repeating();
+  const auto uncounted = [](const std::string& instance) {
+    return Abandon{.token = {"token of " + instance}, .delay = 0ms, .ignore_attempt = true};
+  };
+  EXPECT_THAT(give_back(), ElementsAre(uncounted("a")));
+  answer(in_progress, std::vector<ProviderResult<CommitAnswer>>{error(ProviderErrorKind::kStoreFailed)});
+  EXPECT_THAT(give_back(), ElementsAre(uncounted("b")));
+  TurnCommit late;
+  late.token = running.task.item.token;
+  answer(turn, TurnDecision{.action = late, .kept = {}, .report = {}});
+  EXPECT_THAT(give_back(), ElementsAre(uncounted("c")));
+  EXPECT_EQ(count<Commit>(), 0U);
+}
+
 // ---- Fetching ------------------------------------------------------------------------------------------------------
 
 TEST_F(StoreFailures, OneInstanceIsFetchedAtATimeWithGrowingBackoff) {

@@ -103,6 +103,25 @@ TEST_F(WorkerStoreFailures, AnAcceptedAbandonShowsThatTheStoreWorksAgain) {
   EXPECT_EQ(metrics->gauge_value(metric::kStoreAvailable.name), 1.0);
 }
 
+// The node ends while the store refuses outcomes and accepts abandons.
+TEST_F(WorkerStoreFailures, AtShutdownAnOutcomeThatCannotBeStoredIsNoAttempt) {
+  options.worker_concurrency = 2;
+  fetch({item(1), item(2)});
+  finish(start());
+  ack(error(ProviderErrorKind::kStoreFailed));
+  finish(start());
+  now += 10ms;
+  const RequestId in_progress = take<Ack>().first;
+  dispatcher().stop_all(now);
+  const auto uncounted = [](const std::string& token) {
+    return Abandon{.token = {token}, .delay = 0ms, .ignore_attempt = true, .has_begun = true};
+  };
+  EXPECT_THAT(give_back(), ElementsAre(uncounted("token 1")));
+  answer(in_progress, std::vector<ProviderResult<void>>{error(ProviderErrorKind::kStoreFailed)});
+  EXPECT_THAT(give_back(), ElementsAre(uncounted("token 2")));
+  EXPECT_EQ(count<Ack>(), 0U);
+}
+
 TEST_F(WorkerStoreFailures, OneActivityIsFetchedAtATime) {
   options.worker_concurrency = 4;
   fetch({item(1)});

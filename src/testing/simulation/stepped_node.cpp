@@ -124,6 +124,7 @@ void SteppedNode::drain() {
 }
 
 void SteppedNode::stop_activities() {
+  orchestrations_.stop_repeating();
   activities_.stop_all(now());
   std::erase_if(choices_, [this](const Choice& choice) {
     const auto* started = std::get_if<Started>(&choice);
