@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <perdure/testing/forwarding_provider.h>
+#include "testing/simulation/fault.h"
 
 namespace perdure::testing::simulation {
 
@@ -26,6 +27,12 @@ enum class Mishap : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view describe(Mishap mishap) noexcept;
+
+// Of the next call of a client, after a fault that strikes clients.
+[[nodiscard]] inline Mishap mishap_of_client(Fault fault) noexcept {
+  if (fault == Fault::kStoreError) return Mishap::kUnavailable;
+  return fault == Fault::kRepeated ? Mishap::kCarriedOutTwice : Mishap::kAnswerLost;
+}
 
 // Which calls a store in an outage refuses, with an error that looks permanent.
 enum class Refusal : std::uint8_t {

@@ -200,9 +200,7 @@ class Simulation {
     if (pending_fault_ && strikes_clients(*pending_fault_)) {
       const Fault fault = *std::exchange(pending_fault_, std::nullopt);
       count(fault);
-      line_->set_mishap(fault == Fault::kStoreError ? Mishap::kUnavailable
-                        : fault == Fault::kRepeated ? Mishap::kCarriedOutTwice
-                                                    : Mishap::kAnswerLost);
+      line_->set_mishap(mishap_of_client(fault));
     }
     store_->check_orphans();
     const bool done = carry_out(action);
@@ -328,7 +326,8 @@ class Simulation {
         return jump(by);
       }
       case Fault::kDamage:
-        return damage(now);
+        if (const auto event = store_->damage_one(chance_)) say("", now, Fault::kDamage, *event);
+        return;
       default:
         break;
     }
@@ -355,10 +354,6 @@ class Simulation {
         say(name, now, fault, "");
         return cluster_.upgrade(place, chance_.chance(50), now);
     }
-  }
-
-  void damage(Timestamp now) {
-    if (const auto event = store_->damage_one(chance_)) say("", now, Fault::kDamage, *event);
   }
 
   void say(const std::string& actor, Timestamp now, Fault fault, const std::string& details) {
