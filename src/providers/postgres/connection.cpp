@@ -80,13 +80,17 @@ std::string Connection::execute(const std::string& script, Deadline deadline) {
   return value.value_or("");
 }
 
+// A process that stood still calls no server silent whose answer has arrived: it has one look after each deadline. A
+// server that sends a little again and again gets no more time.
 bool Connection::is_ready(short events, Deadline deadline) {
   for (;;) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() < 0) return false;
+    const bool is_late = left.count() < 0;
+    if (is_late && std::exchange(last_late_look_, deadline) == deadline) return false;
     pollfd socket_state{.fd = PQsocket(handle_.get()), .events = events, .revents = 0};
-    const int ready = ::poll(&socket_state, 1, static_cast<int>(std::min<std::int64_t>(left.count() + 1, 60'000)));
+    const std::int64_t patience = is_late ? 0 : std::min<std::int64_t>(left.count() + 1, 60'000);
+    const int ready = ::poll(&socket_state, 1, static_cast<int>(patience));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) fail_lost("cannot wait for the server: " + std::generic_category().message(errno));
   }

@@ -133,6 +133,7 @@ class Connection {
 
   std::unique_ptr<pg_conn, Finish> handle_;  // absent: lost
   Milliseconds answer_timeout_;
+  Deadline last_late_look_;  // the deadline after which the socket was last looked at
   std::unordered_set<const char*> prepared_;
 };
 
