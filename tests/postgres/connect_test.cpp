@@ -106,10 +106,10 @@ TEST_F(PostgresConnect, SomebodyElsesTablesAreLeftAlone) {
 TEST_F(PostgresConnect, AMigrationThatFailsChangesNothing) {
   postgres::Connection connection({.url = shared_postgres_url(),
                                    .schema = options.schema,
-                                   .connect_timeout = Milliseconds(10'000),
-                                   .answer_timeout = Milliseconds(10'000)},
-                                  postgres::deadline_after(Milliseconds(10'000)));
-  connection.set_up(options.schema, postgres::deadline_after(Milliseconds(10'000)));
+                                   .connect_timeout = Milliseconds(60'000),
+                                   .answer_timeout = Milliseconds(60'000)},
+                                  postgres::deadline_after(Milliseconds(60'000)));
+  connection.set_up(options.schema, postgres::deadline_after(Milliseconds(60'000)));
   const std::vector<std::string> broken{"CREATE TABLE first(x int)", "CREATE TABLE second(x int); SELECT 1 / 0"};
   EXPECT_THROW(postgres::migrate(connection, options.schema, broken), postgres::PostgresError);
   EXPECT_EQ(session.value("SELECT count(*) FROM pg_namespace WHERE nspname = $1", {options.schema}), "0");

@@ -129,14 +129,25 @@ TEST(PostgresPooler, AConnectionInTransactionModeIsRefusedBeforeItSetsAnything) 
   EXPECT_THAT(leftovers(pooler), IsEmpty());
 }
 
+// Returns when the sessions of the pooler that was there before have ended: none of them shows that it was checked.
+void restart(const PostgresServer& server, PgBouncer& pooler, const std::string& pool_mode) {
+  const std::string sessions_from_before =
+      "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND backend_start < '" +
+      server.execute("SELECT clock_timestamp()") + "'";
+  pooler.restart(pool_mode);
+  EXPECT_TRUE(eventually([&] { return server.execute(sessions_from_before) == "0"; }));
+}
+
 TEST(PostgresPooler, AStoreIsRefusedAfterAChangeToTransactionModeAndResumesAfterTheNext) {
   const PostgresServer server;
   PgBouncer pooler(server, "session");
   PostgresOptions options;
+  options.connect_timeout = kLongest;
+  options.answer_timeout = kLongest;
   options.poll_interval_without_wake_ups = Milliseconds(1);  // the connection that listens is made anew all the time
   auto store = PostgresProvider::connect(pooler.url(), options);
   ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
-  pooler.restart("transaction");
+  restart(server, pooler, "transaction");
   std::optional<ProviderError> last;
   for (int i = 0; i < 20; ++i) {
     const auto status = store->read_status("a");
@@ -147,17 +158,18 @@ TEST(PostgresPooler, AStoreIsRefusedAfterAChangeToTransactionModeAndResumesAfter
   EXPECT_THAT(last->message(), HasSubstr("session mode"));
   pooler.restart("session");
   EXPECT_TRUE(eventually([&] { return store->read_status("a").has_value(); }));
-  pooler.restart("transaction");
+  restart(server, pooler, "transaction");
   EXPECT_FALSE(store->read_status("a").has_value());
   store.reset();  // its threads look at sessions, too
   EXPECT_THAT(leftovers(pooler), IsEmpty());
 }
 
-// Without a restart, which would end the sessions.
+// Without a restart, which would end the sessions. The pooler has sessions for all who look, so none of them may leave
+// the check because the machine stands still.
 TEST(PostgresPooler, AConnectionIsRefusedAfterAChangeToTransactionModeThatCutsNothing) {
   const PostgresServer server;
   const PgBouncer pooler(server, "session");
-  postgres::Connector connector;
+  postgres::Connector connector(kLongest);
   const std::unique_ptr<postgres::Connection> first = connect(connector, pooler);
   const std::unique_ptr<postgres::Connection> second = connect(connector, pooler);
   pooler.reload("transaction");
@@ -203,6 +215,7 @@ class BusyStore {
  public:
   BusyStore(const PostgresServer& server, const std::string& url) : server_(server) {
     options_.connections = 4;
+    options_.connect_timeout = kLongest;
     options_.answer_timeout = kLongest;
     store_ = PostgresProvider::connect(url, options_);
   }

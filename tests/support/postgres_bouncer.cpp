@@ -22,7 +22,7 @@ namespace perdure::test {
 namespace {
 
 constexpr const char* kProgram = "/usr/sbin/pgbouncer";
-constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::seconds kPatience{60};
 constexpr std::chrono::milliseconds kPause{5};
 
 bool accepts_connections(int port) {
@@ -78,6 +78,10 @@ void PgBouncer::configure(const std::string& pool_mode) const {
                                                << "auth_type = any\n"
                                                << "admin_users = postgres\n"
                                                << "server_login_retry = 1\n"
+                                               // Its own limits, for a machine that stands still.
+                                               << "server_connect_timeout = 600\n"
+                                               << "client_login_timeout = 600\n"
+                                               << "query_wait_timeout = 600\n"
                                                << "default_pool_size = " << sessions_ << "\n"
                                                << "pool_mode = " << pool_mode << "\n";
 }

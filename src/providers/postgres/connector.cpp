@@ -15,9 +15,6 @@ constexpr int kLooksAtPooler = 16;
 constexpr int kLooksAtKnownPooler = 6;
 constexpr int kMostQuestions = 3;
 
-// How long a pooler that was checked before may take to give a second session.
-constexpr Milliseconds kLimitForFreeSession{500};
-
 // The number of a process can be used again. The server hides the start of a session from other users.
 constexpr const char* kName = "pid || '/' || (extract(epoch FROM backend_start) * 1000000)::bigint";
 
@@ -55,15 +52,15 @@ std::string is_used_by_others(const std::string& session, const std::string& exp
          " AND query NOT IN ('', '<insufficient privilege>', '" + expected_statement + "'))";
 }
 
-// The second connection of a check. One that is not required leaves the check when it fails: in a pool that shares its
-// sessions one is free soon, because transactions are short.
+// The second connection of a check. One with a limit is not required and leaves the check when it fails: in a pool that
+// shares its sessions one is free soon, because transactions are short.
 class Onlooker {
  public:
-  Onlooker(const ConnectionOptions& options, bool is_required, Deadline deadline)
-      : is_required_(is_required), deadline_(deadline) {
-    if (!is_required) {
+  Onlooker(const ConnectionOptions& options, std::optional<Milliseconds> limit, Deadline deadline)
+      : is_required_(!limit), deadline_(deadline) {
+    if (limit) {
       const auto now = std::chrono::steady_clock::now();
-      deadline_ = std::min(deadline_after(kLimitForFreeSession), now + (deadline - now) / 2);
+      deadline_ = std::min(deadline_after(*limit), now + (deadline - now) / 2);
     }
     attempt([&] { connection_.emplace(options, deadline_); });
   }
@@ -187,7 +184,7 @@ void Connector::check(Connection& connection, const ConnectionOptions& options, 
   }
   const bool is_known = survey.is_pooler && survey.was_checked;
   const int looks = is_known ? kLooksAtKnownPooler : survey.is_pooler ? kLooksAtPooler : kLooksAtServer;
-  Onlooker onlooker(options, !is_known, deadline);
+  Onlooker onlooker(options, is_known ? std::optional(limit_for_free_session_) : std::nullopt, deadline);
   if (is_shared(connection, survey.session, onlooker, looks, deadline)) {
     forget();
     throw PostgresError(std::string(kSharedSession),

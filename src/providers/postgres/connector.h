@@ -21,10 +21,14 @@
 
 namespace perdure::postgres {
 
+// How long a pooler that was checked before may take to give a second session.
+inline constexpr Milliseconds kLimitForFreeSession{500};
+
 // Thread-safe.
 class Connector {
  public:
-  Connector() = default;
+  explicit Connector(Milliseconds limit_for_free_session = kLimitForFreeSession)
+      : limit_for_free_session_(limit_for_free_session) {}
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
 
@@ -53,6 +57,7 @@ class Connector {
   void check(Connection& connection, const ConnectionOptions& options, Survey survey, Deadline deadline);
   [[nodiscard]] bool is_behind_pooler();
 
+  const Milliseconds limit_for_free_session_;
   std::mutex mutex_;
   std::unique_ptr<std::condition_variable> turn_ended_ = std::make_unique<std::condition_variable>();
   bool has_turn_ = false;             // a thread makes a connection behind a pooler
