@@ -1,5 +1,6 @@
 // Settings that an administrator has made for a role or a database, and that other programs want. A node sets for
 // itself what it depends on.
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -9,6 +10,7 @@
 
 #include <perdure/perdure.h>
 #include <perdure/postgres_provider.h>
+#include "providers/postgres/connection.h"
 #include "support/postgres_schema.h"
 #include "support/postgres_session.h"
 #include "support/postgres_shared.h"
@@ -60,13 +62,22 @@ struct RoleSettings {
 class PostgresSettings : public ::testing::TestWithParam<RoleSettings> {
  protected:
   PostgresSettings() {
-    session.execute("CREATE ROLE " + role + " LOGIN; GRANT CREATE ON DATABASE " +
-                    session.value("SELECT quote_ident(current_database())") + " TO " + role);
+    execute_alone("CREATE ROLE " + role + " LOGIN; GRANT CREATE ON DATABASE " +
+                  session.value("SELECT quote_ident(current_database())") + " TO " + role);
     options.schema = role + " schema";
   }
   ~PostgresSettings() override {
-    session.execute("DROP SCHEMA IF EXISTS \"" + options.schema + "\" CASCADE; DROP OWNED BY " + role + "; DROP ROLE " +
+    try {
+      execute_alone("DROP SCHEMA IF EXISTS \"" + options.schema + "\" CASCADE; DROP OWNED BY " + role + "; DROP ROLE " +
                     role);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << role << " stays behind: " << error.what();
+    }
+  }
+  // Rights on the database are one row, and the server refuses a change of it that meets another one. Tests in other
+  // processes share the server.
+  void execute_alone(const std::string& statements) {
+    session.execute("BEGIN; SELECT pg_advisory_xact_lock(770032); " + statements + "; COMMIT");
   }
   void set(const std::string& settings) {
     std::string left = settings + ";";
@@ -77,18 +88,39 @@ class PostgresSettings : public ::testing::TestWithParam<RoleSettings> {
     }
   }
   [[nodiscard]] std::string url() const { return shared_postgres_url() + "?user=" + role; }
+  // A connection of a store has its own settings, whatever those of the role or of the URL are.
+  void expect_own_settings(const std::string& url) const {
+    const auto deadline = [this] { return postgres::deadline_after(options.answer_timeout); };
+    postgres::Connection connection({.url = url,
+                                     .schema = options.schema,
+                                     .connect_timeout = options.connect_timeout,
+                                     .answer_timeout = options.answer_timeout},
+                                    deadline());
+    connection.set_up(options.schema, deadline());
+    const std::string patience = std::to_string(options.answer_timeout.count());
+    const auto setting = [&](const std::string& name) {
+      return connection.execute("SELECT setting FROM pg_settings WHERE name = '" + name + "'", deadline());
+    };
+    EXPECT_EQ(setting("lock_timeout"), "0");
+    EXPECT_EQ(setting("idle_session_timeout"), "0");
+    EXPECT_EQ(setting("statement_timeout"), patience);
+    EXPECT_EQ(setting("idle_in_transaction_session_timeout"), patience);
+    EXPECT_EQ(setting("default_transaction_isolation"), "read committed");
+    EXPECT_EQ(setting("search_path"), '"' + options.schema + '"');
+  }
 
   const std::string role = "perdure_hostile_" + std::to_string(::getpid());
   PostgresSession session{shared_postgres_url()};
   PostgresOptions options;
 };
 
+// The timeouts hold until a connection has set its own. They must not end it before, however busy the machine is.
 INSTANTIATE_TEST_SUITE_P(
     Roles, PostgresSettings,
     ::testing::Values(
         RoleSettings{"Timeouts",
-                     "statement_timeout = '300ms'; lock_timeout = '1ms'; idle_session_timeout = '20ms';"
-                     "idle_in_transaction_session_timeout = '20ms'; tcp_user_timeout = 100"},
+                     "statement_timeout = '10s'; lock_timeout = '1ms'; idle_session_timeout = '10s';"
+                     "idle_in_transaction_session_timeout = '10s'; tcp_user_timeout = 100"},
         RoleSettings{"Transactions",
                      "default_transaction_isolation = 'serializable'; default_transaction_deferrable = on;"
                      "synchronous_commit = off"},
@@ -108,20 +140,23 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(PostgresSettings, OfARoleDoNotMatter) {
   set(GetParam().settings);
   expect_works(PostgresProvider::connect(url(), options));
+  expect_own_settings(url());
 }
 
 class PostgresUrls : public PostgresSettings {};
 INSTANTIATE_TEST_SUITE_P(
     Urls, PostgresUrls,
     ::testing::Values(RoleSettings{"Options",
-                                   "options=-c%20search_path%3Dpg_catalog%20-c%20statement_timeout%3D500"
+                                   "options=-c%20search_path%3Dpg_catalog%20-c%20statement_timeout%3D10000"
                                    "%20-c%20default_transaction_isolation%3Dserializable"},
                       RoleSettings{"Name", "application_name=%27%3B%20DROP%20SCHEMA%20perdure%3B--%22%0A%1B%5B31m"},
                       RoleSettings{"Encoding", "client_encoding=SQL_ASCII&keepalives=0"}),
     [](const auto& settings) { return settings.param.name; });
 
 TEST_P(PostgresUrls, SetNothingThatMatters) {
-  expect_works(PostgresProvider::connect(url() + "&" + GetParam().settings, options));
+  const std::string with_settings = url() + "&" + GetParam().settings;
+  expect_works(PostgresProvider::connect(with_settings, options));
+  expect_own_settings(with_settings);
 }
 
 using PostgresReadOnlyRole = PostgresSettings;

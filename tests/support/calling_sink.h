@@ -36,7 +36,7 @@ class CallingSink final : public LogSink {
       static_cast<void>(used->now());
       Client(used).start_orchestration(name, "Flow");
     });
-    const bool returned = call.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+    const bool returned = call.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
     const std::scoped_lock guard(mutex_);
     if (!returned) ++blocked_;
     calls_.push_back(std::move(call));
