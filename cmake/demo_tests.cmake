@@ -4,7 +4,7 @@
 function(perdure_add_demo_test name expected)
   add_test(NAME demo.${name}
     COMMAND sh -c "\"$0\" \"$@\" 2>&1; echo \"exit status $?\"" $<TARGET_FILE:order_demo> ${ARGN})
-  set_tests_properties(demo.${name} PROPERTIES LABELS example TIMEOUT 60 PASS_REGULAR_EXPRESSION "${expected}")
+  set_tests_properties(demo.${name} PROPERTIES LABELS example TIMEOUT 180 PASS_REGULAR_EXPRESSION "${expected}")
 endfunction()
 
 perdure_add_demo_test(notices_a_repeated_step
@@ -18,5 +18,5 @@ perdure_add_demo_test(does_not_guess_at_arguments "usage: order_demo .*exit stat
 # On a terminal it draws its display again and again, here without colours.
 add_test(NAME demo.on_a_terminal
   COMMAND script --quiet --return --command "$<TARGET_FILE:order_demo> --fast" /dev/null)
-set_tests_properties(demo.on_a_terminal PROPERTIES LABELS example TIMEOUT 60 ENVIRONMENT "TERM=xterm;NO_COLOR=1"
+set_tests_properties(demo.on_a_terminal PROPERTIES LABELS example TIMEOUT 180 ENVIRONMENT "TERM=xterm;NO_COLOR=1"
   PASS_REGULAR_EXPRESSION "0 of 5 committed.*\\[[0-9]A.*5 of 5 committed.*All checks passed" FAIL_REGULAR_EXPRESSION "\\[[0-9]+m")

@@ -44,7 +44,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 30s;  // for the whole demonstration
+constexpr auto kPatience = 50s;  // for the whole demonstration; less than kLockTimeout
 constexpr const char* kApprover = "Ada";
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -119,7 +119,7 @@ class Show {
       start_worker(options_.broken == "repeat" ? kPlanRepeat : kPlanLive);
       watch_until_worker_or_order_ends();
     }
-    if (!worker_->end(10s)) throw std::runtime_error("the worker does not end though it was asked to");
+    if (!worker_->end(kPatience)) throw std::runtime_error("the worker does not end though it was asked to");
     bury_worker();
   }
 

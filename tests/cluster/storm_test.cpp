@@ -104,7 +104,8 @@ TEST_F(PostgresStorm, SeesThatANodeDoesWrong) {
 
 TEST_F(PostgresStorm, LeavesNothingBehindWhenItIsInterrupted) {
   ChildProcess program(command({"seconds=600"}), errors_file, environment());
-  ASSERT_TRUE(eventually([&] { return has_ledger() || program.ended_within(Milliseconds(0)); }));
+  constexpr std::chrono::seconds kStartPatience{120};  // for a server, a pooler, nodes and their first activity
+  ASSERT_TRUE(eventually([&] { return has_ledger() || program.ended_within(Milliseconds(0)); }, kStartPatience));
   if (!program.ended_within(Milliseconds(0))) program.send(SIGTERM);
   finish(program);
   if (IsSkipped()) return;

@@ -70,7 +70,7 @@ class Complaints {
 int status_in_child(const std::function<bool()>& holds) {
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(20);
+    ::alarm(100);
     ::_exit(holds() ? 0 : 1);
   }
   int status = 0;

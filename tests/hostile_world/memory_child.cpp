@@ -166,7 +166,7 @@ void run_node(const std::shared_ptr<Provider>& store, const std::string& call, c
     // The main thread may wait only: what it allocates counts as well.
     for (int tries = 0; tries < 100; ++tries) {
       try {
-        status = client.wait_for_orchestration("i", Milliseconds(20'000));
+        status = client.wait_for_orchestration("i", Milliseconds(80'000));
         break;
       } catch (const std::bad_alloc&) {
         continue;

@@ -127,12 +127,11 @@ TEST_P(NodesInTheWorld, WithoutDescriptorsTheyWaitAndGoOn) {
   WorldNode node(address);
   start(1);
   expect_completed();
-  EXPECT_EQ(node.ask("descriptors"), "available");
+  EXPECT_TRUE(node.reaches("available"));
+  static_cast<void>(node.ask("descriptors"));
   if (on_server()) {  // whose connections have to be made again
     PostgresSession(shared_postgres_url())
-        .execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '" +
-            schema() + "'");
+        .execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '" + schema() + "'");
     EXPECT_TRUE(node.reaches("unavailable"));
   }
   start(3);
@@ -148,7 +147,7 @@ TEST_P(NodesInTheWorld, InterruptedAllTheTimeTheyWork) {
   WorldNode node(address, 5s, "interrupted");
   start(10);
   expect_completed();
-  EXPECT_EQ(node.ask("state"), "available");
+  EXPECT_TRUE(node.reaches("available"));
   EXPECT_TRUE(node.ends_well());
 }
 

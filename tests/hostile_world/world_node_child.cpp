@@ -171,7 +171,7 @@ std::string recurse(const std::shared_ptr<Provider>& store) {
     const Client client = ctx.client();
     client.start_orchestration("inner", "Inner");
     const Runtime runtime(store, inner);
-    return client.wait_for_orchestration("inner", Milliseconds(20'000)).result<int>();
+    return client.wait_for_orchestration("inner", Milliseconds(80'000)).result<int>();
   });
   registry.add_activity("DestroyRuntime", [outer](ActivityContext&) {
     (*outer)->shutdown(Milliseconds(200));
@@ -185,7 +185,7 @@ std::string recurse(const std::shared_ptr<Provider>& store) {
   *outer = std::make_unique<Runtime>(store, registry, options);
   const Client client(store);
   client.start_orchestration("make", "Outer", "MakeRuntime");
-  if (!client.wait_for_orchestration("make", Milliseconds(20'000)).completed()) return "no runtime inside an activity";
+  if (!client.wait_for_orchestration("make", Milliseconds(80'000)).completed()) return "no runtime inside an activity";
   client.start_orchestration("destroy", "Outer", "DestroyRuntime");
   for (int tries = 0; tries < 2'000; ++tries) {
     if (client.list_nodes().empty()) break;

@@ -47,11 +47,13 @@ void LifecycleSeed::end_all() {
     constexpr int kLooksBetweenTerminations = 50;
     int looks = 0;
     int in_a_row = 0;
-    const bool ended = eventually([&] {
-      const bool terminate = seed_ % 2 == 0 && looks++ % kLooksBetweenTerminations == 0;
-      in_a_row = all_ended(terminate) ? in_a_row + 1 : 0;
-      return in_a_row >= 2;
-    });
+    const bool ended = eventually(
+        [&] {
+          const bool terminate = seed_ % 2 == 0 && looks++ % kLooksBetweenTerminations == 0;
+          in_a_row = all_ended(terminate) ? in_a_row + 1 : 0;
+          return in_a_row >= 2;
+        },
+        kLifePatience);
     for (const std::string& id : members()) {
       const std::uint64_t looked = ++clock_;
       const OrchestrationStatus status = client_.get_orchestration_status(id);
@@ -74,7 +76,7 @@ void LifecycleSeed::check_histories() {
       of_instance.instance = id;
       return !client_.list_activities(of_instance).activities.empty();
     };
-    if (!eventually([&] { return !has_activities(); })) problem(id + " has activities that never end");
+    if (!eventually([&] { return !has_activities(); }, kLifePatience)) problem(id + " has activities that never end");
     const OrchestrationStatus status = client_.get_orchestration_status(id);
     const std::string custom_status = status.custom_status.value_or("");
     if (!custom_status.empty()) check_messages(id, custom_status.substr(0, custom_status.find(' ')));
@@ -118,14 +120,16 @@ void LifecycleSeed::check_effects(const std::vector<Effect>& effects) {
 // Children go with their roots, in whatever order they come.
 void LifecycleSeed::delete_all() {
   std::vector<std::string> left;
-  const bool deleted = eventually([&] {
-    left.clear();
-    for (const std::string& id : members()) {
-      call([&] { client_.delete_instance(id); });
-      if (client_.get_orchestration_status(id).state != OrchestrationState::kNotFound) left.push_back(id);
-    }
-    return left.empty();
-  });
+  const bool deleted = eventually(
+      [&] {
+        left.clear();
+        for (const std::string& id : members()) {
+          call([&] { client_.delete_instance(id); });
+          if (client_.get_orchestration_status(id).state != OrchestrationState::kNotFound) left.push_back(id);
+        }
+        return left.empty();
+      },
+      kLifePatience);
   if (deleted) return world_.ledger.remove(prefix_);
   for (const std::string& id : left) {
     std::string why;

@@ -137,7 +137,8 @@ void LifecycleSeed::move_an_instance(Dice& dice) {
 
 void LifecycleSeed::await_end(const std::string& id) {
   call_existing(id, [&] {
-    if (!eventually([&] { return client_.get_orchestration_status(id).ended(); })) problem(id + " does not end");
+    if (!eventually([&] { return client_.get_orchestration_status(id).ended(); }, kLifePatience))
+      problem(id + " does not end");
   });
 }
 
@@ -194,7 +195,7 @@ void LifecycleSeed::check_used_once() {
 
 void LifecycleSeed::check_outcome(const std::string& id, const std::string& expected) {
   call_existing(id, [&] {
-    static_cast<void>(eventually([&] { return client_.get_orchestration_status(id).ended(); }));
+    static_cast<void>(eventually([&] { return client_.get_orchestration_status(id).ended(); }, kLifePatience));
     const OrchestrationStatus status = client_.get_orchestration_status(id);
     const std::string shown = std::string(to_string(status.state)) + " " +
                               (status.completed() ? status.output.value_or("") : status.error_text());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,6 +19,9 @@
 #include "support/dice.h"
 
 namespace perdure::test {
+
+// For whole trees of instances to end, and for nodes that are killed again and again to start, on a busy machine.
+inline constexpr std::chrono::seconds kLifePatience{120};
 
 // The world of all seeds.
 struct LifeWorld {

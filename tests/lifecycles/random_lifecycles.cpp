@@ -79,7 +79,7 @@ class Lifecycles {
   // Messages to ids without an instance are discarded after their retention time.
   void check_store() {
     const auto empty = [&] { return client_.get_queue_depths() == QueueDepths(); };
-    if (!eventually(empty)) {
+    if (!eventually(empty, kLifePatience)) {
       const QueueDepths depths = client_.get_queue_depths();
       report_.problems.push_back("the queues are not empty: " + std::to_string(depths.messages) + " messages, " +
                                  std::to_string(depths.delayed_messages) + " delayed, " +
@@ -91,7 +91,7 @@ class Lifecycles {
     }
     if (!options_.address) return;
     const auto rows = [&] { return leftover_rows(*options_.address, options_.kills); };
-    if (eventually([&] { return rows().empty(); })) return;
+    if (eventually([&] { return rows().empty(); }, kLifePatience)) return;
     report_.problems.push_back("after the deletion of all instances there are " + rows());
   }
 

@@ -115,7 +115,7 @@ World::Node& World::start_node(const Registry& registry, RuntimeOptions options)
 
 void World::stop_node(Node& node) {
   if (node.threads) {
-    node.threads->shutdown(Milliseconds(5'000));
+    node.threads->shutdown(Milliseconds(20'000));
   } else {
     node.stepped->drain();
     bool stopped = false;
