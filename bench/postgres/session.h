@@ -100,9 +100,11 @@ struct Call {
 
 class Session {
  public:
-  explicit Session(const std::string& url) : handle_(PQconnectdb(url.c_str())) {
-    if (PQstatus(handle_.get()) != CONNECTION_OK) die("connect");
+  // PQconnectdb() prints the notices that a server sends before the connection is made. PQreset() connects as it does.
+  explicit Session(const std::string& url) : handle_(PQconnectStart(url.c_str())) {
     PQsetNoticeProcessor(handle_.get(), [](void*, const char*) {}, nullptr);
+    if (PQstatus(handle_.get()) != CONNECTION_BAD) PQreset(handle_.get());
+    if (PQstatus(handle_.get()) != CONNECTION_OK) die("connect");
   }
 
   // Any number of statements; answers what the last one answers.

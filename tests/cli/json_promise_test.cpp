@@ -11,6 +11,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/program_run.h"
+#include "support/postgres_server.h"
 
 namespace perdure::test {
 namespace {
@@ -163,6 +164,23 @@ TEST(JsonPromise, StandardErrorHasNothingButJson) {
     if (one.exit_code == cli::kSuccess) continue;
     ASSERT_TRUE(last.contains("error")) << joined(words) << run.err;
     EXPECT_THAT(last.at("error").get<std::string>(), ::testing::HasSubstr(one.expected)) << joined(words);
+  }
+}
+
+// With its first messages the server of this database says that the collations have changed. libpq would print that
+// past the streams of the program.
+TEST(JsonPromise, NoticesOfAServerAreNotPrintedWhileConnecting) {
+  const PostgresServer server;
+  const std::string columns = "SELECT count(*) FROM pg_attribute WHERE attname = 'datcollversion'";
+  if (server.execute(columns) == "0") GTEST_SKIP() << "only servers since version 15 compare the collations";
+  server.execute("CREATE DATABASE warned");
+  server.execute("UPDATE pg_database SET datcollversion = '0' WHERE datname = 'warned'");
+  for (Words words : {Words{"bench", "noop", "--seconds", "0.1"}, Words{"validate", "--only", "node."}}) {
+    words.insert(words.end(), {"--json", "--store", server.url("warned")});
+    ::testing::internal::CaptureStderr();
+    const ProgramRun run = run_perdure(words);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << joined(words);
+    EXPECT_EQ(run.exit_code, cli::kSuccess) << joined(words) << run.err;
   }
 }
 

@@ -37,6 +37,22 @@ ProviderError refusal(const std::string& url, const PostgresOptions& options = {
   return {ProviderErrorKind::kUnsupported, ""};
 }
 
+// With its first messages the server of this database says that the collations have changed.
+TEST(PostgresNotices, AreNotPrintedWhileConnecting) {
+  const PostgresServer server;
+  const std::string columns = "SELECT count(*) FROM pg_attribute WHERE attname = 'datcollversion'";
+  if (server.execute(columns) == "0") GTEST_SKIP() << "only servers since version 15 compare the collations";
+  server.execute("CREATE DATABASE warned");
+  server.execute("UPDATE pg_database SET datcollversion = '0' WHERE datname = 'warned'");
+  ::testing::internal::CaptureStderr();
+  const PostgresSession session(server.url("warned"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("WARNING")) << "it has nothing to say";
+  ::testing::internal::CaptureStderr();
+  const auto store = PostgresProvider::connect(server.url("warned"));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_FALSE(store->read_status("nobody").value().has_value());
+}
+
 // A schema of the test's own.
 class PostgresConnect : public ::testing::Test {
  protected:

@@ -176,6 +176,8 @@ void Connection::open(const ConnectionOptions& options, Deadline deadline) {
                              "UTF8",           seconds.c_str(), static_cast<const char*>(nullptr)};
   handle_.reset(PQconnectStartParams(names.data(), values.data(), 1));
   if (!handle_) throw PostgresError("53200", "out of memory");
+  // Notices are for people at a terminal. A server may send them before the connection is made.
+  PQsetNoticeProcessor(handle_.get(), [](void*, const char*) {}, nullptr);
   PQsetErrorVerbosity(handle_.get(), PQERRORS_VERBOSE);  // with the code
   if (!connects_until(std::min(deadline, deadline_after(limit)))) {
     if (!may_have_other_addresses(url) || std::chrono::steady_clock::now() >= deadline) {
@@ -186,8 +188,6 @@ void Connection::open(const ConnectionOptions& options, Deadline deadline) {
   }
   if (PQstatus(handle_.get()) != CONNECTION_OK) throw connect_error();
   PQsetErrorVerbosity(handle_.get(), PQERRORS_DEFAULT);
-  // Notices are for people at a terminal.
-  PQsetNoticeProcessor(handle_.get(), [](void*, const char*) {}, nullptr);
   if (PQsetnonblocking(handle_.get(), 1) != 0 || PQenterPipelineMode(handle_.get()) != 1) {
     fail_lost(in_one_line(PQerrorMessage(handle_.get())));
   }
