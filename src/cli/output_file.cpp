@@ -1,9 +1,13 @@
 #include "cli/output_file.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -41,16 +45,32 @@ mode_t current_umask() {
 }
 
 // /dev/stdout, /dev/fd/3 and the like are links too, to what the process has opened already.
-bool names_descriptor(const std::filesystem::path& path) {
-  const auto is_in_descriptors = [](const std::filesystem::path& name) {
+std::optional<int> descriptor_of(const std::filesystem::path& path) {
+  const auto number_in = [](const std::filesystem::path& name) -> std::optional<int> {
     std::error_code error;
     const auto folder = std::filesystem::canonical(name.parent_path(), error);
-    return !error && folder == "/proc/" + std::to_string(::getpid()) + "/fd";
+    if (error || folder != "/proc/" + std::to_string(::getpid()) + "/fd") return std::nullopt;
+    const std::string text = name.filename().string();
+    int number = -1;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return number;
   };
-  if (is_in_descriptors(path)) return true;
+  if (const std::optional<int> number = number_in(path)) return number;
   std::error_code error;
   const auto destination = std::filesystem::read_symlink(path, error);
-  return !error && destination.is_absolute() && is_in_descriptors(destination);
+  return !error && destination.is_absolute() ? number_in(destination) : std::nullopt;
+}
+
+// Opening its name again would begin at the start of a file, and fail for a socket or a file of another user.
+int duplicate(const std::string& option, const std::string& path, int number) {
+  const int flags = ::fcntl(number, F_GETFL);
+  if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY) {
+    throw CommandError(kUsage, option + ": cannot write to '" + path + "': it is open for reading only");
+  }
+  const int descriptor = ::fcntl(number, F_DUPFD_CLOEXEC, 0);
+  if (descriptor < 0) throw CommandError(kUsage, option + ": cannot write to '" + path + "': " + error_text(errno));
+  return descriptor;
 }
 
 // A signal may come just before a call that would wait, so no call waits for long.
@@ -77,7 +97,19 @@ int open_directly(const std::string& option, const std::string& path, const std:
   return descriptor;
 }
 
+// Only a descriptor that others share blocks, and it stays so for them.
+bool may_block(int descriptor) {
+  struct stat there = {};
+  return ::fstat(descriptor, &there) == 0 && !S_ISREG(there.st_mode) &&
+         (::fcntl(descriptor, F_GETFL) & O_NONBLOCK) == 0;
+}
+
 }  // namespace
+
+DescriptorBuffer::DescriptorBuffer(int descriptor, const std::atomic<bool>* stop)
+    : descriptor_(descriptor), may_block_(may_block(descriptor)), stop_(stop) {
+  setp(buffer_.data(), end());
+}
 
 DescriptorBuffer::~DescriptorBuffer() {
   ::close(descriptor_);
@@ -93,7 +125,9 @@ DescriptorBuffer::int_type DescriptorBuffer::overflow(int_type character) {
 
 int DescriptorBuffer::sync() {
   for (const char* next = pbase(); next != pptr();) {
-    const ssize_t written = ::write(descriptor_, next, static_cast<std::size_t>(pptr() - next));
+    auto size = static_cast<std::size_t>(pptr() - next);
+    if (may_block_) size = std::min<std::size_t>(size, PIPE_BUF);  // which a pipe takes at once when it is ready
+    const ssize_t written = may_block_ && !waits_for_reader() ? -1 : ::write(descriptor_, next, size);
     if (written < 0 && (errno == EINTR || errno == EAGAIN) && waits_for_reader()) continue;
     if (written < 0) {
       if (error_ == 0) error_ = errno;
@@ -107,9 +141,9 @@ int DescriptorBuffer::sync() {
 
 bool DescriptorBuffer::waits_for_reader() const {
   pollfd reader = {.fd = descriptor_, .events = POLLOUT, .revents = 0};
-  while (!is_set(stop_)) {
-    if (::poll(&reader, 1, kPauseMs) > 0) return true;  // also after the reader has gone, which write() reports
-  }
+  do {  // also after the reader has gone, which write() reports
+    if (::poll(&reader, 1, is_set(stop_) ? 0 : kPauseMs) > 0) return true;
+  } while (!is_set(stop_));
   errno = EINTR;
   return false;
 }
@@ -137,9 +171,9 @@ OutputFile::Target OutputFile::open_target(const std::string& option, const std:
   }
   Target target;
   if (exists && S_ISLNK(there.st_mode)) {
-    if (names_descriptor(path)) {
+    if (const std::optional<int> number = descriptor_of(path)) {
       target.is_stream = true;
-      target.descriptor = open_directly(option, path, stop);
+      target.descriptor = duplicate(option, path, *number);
       return target;
     }
     std::error_code ignored;

@@ -16,9 +16,7 @@ namespace perdure::cli {
 // reader that does not read; its error is EINTR then.
 class DescriptorBuffer final : public std::streambuf {
  public:
-  DescriptorBuffer(int descriptor, const std::atomic<bool>* stop) : descriptor_(descriptor), stop_(stop) {
-    setp(buffer_.data(), end());
-  }
+  DescriptorBuffer(int descriptor, const std::atomic<bool>* stop);
   DescriptorBuffer(const DescriptorBuffer&) = delete;
   DescriptorBuffer& operator=(const DescriptorBuffer&) = delete;
   ~DescriptorBuffer() override;
@@ -37,6 +35,7 @@ class DescriptorBuffer final : public std::streambuf {
   [[nodiscard]] bool waits_for_reader() const;
 
   int descriptor_;
+  bool may_block_;  // each write waits first until it can be done
   const std::atomic<bool>* stop_;
   int error_ = 0;
   std::array<char, 65'536> buffer_{};
@@ -45,11 +44,11 @@ class DescriptorBuffer final : public std::streambuf {
 // The kind of file at the path decides how it is written:
 //
 //   nothing, a regular file   into a temporary file of the same directory, which replaces it when `finish` is called.
-//   The
-//                             old file gives its mode and its group, the umask the mode of a new one
+//                             The old file gives its mode and its group, the umask the mode of a new one
 //   a symbolic link           refused. It may lead to a file that the user does not mean
 //   a directory               refused
-//   anything else             directly: a pipe, a terminal, /dev/stdout and other names of the process's descriptors
+//   a name of a descriptor    through a duplicate of it: /dev/stdout, /dev/fd/3. It shares the position in a file
+//   anything else             directly: a pipe, a terminal
 //
 // Every function throws CommandError. If `finish` is not called, the file stays as it was.
 class OutputFile {

@@ -1,6 +1,8 @@
 // export -o: what stands at the path decides how it is written, and a failure leaves everything as it was.
 #include "cli/output_file.h"
 
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +11,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,6 +136,52 @@ TEST_F(OutputFileTest, StreamsAndDevicesAreWrittenDirectly) {
   const ProgramRun full = export_to("/dev/full");
   EXPECT_EQ(full.exit_code, cli::kNegative);
   EXPECT_THAT(full.err, HasSubstr("'/dev/full' could not be written completely; is the disk full? (No space left on"));
+}
+
+TEST_F(OutputFileTest, ARedirectedFileIsContinuedWhereItStands) {
+  const std::string file = folder_.file("redirected");
+  const std::string command = "\"$PERDURE\" export order-1 --store '" + sample_store().argument() + "' -o ";
+  const ProcessRun grouped = run_script("{ echo head; " + command + "/dev/stdout; echo tail; } >'" + file + "'");
+  EXPECT_EQ(grouped.exit_code, 0) << grouped.err;
+  EXPECT_EQ(file_text(file), "head\n" + exported() + "tail\n");
+  std::ofstream(file) << "old\n";
+  for (const std::string name : {"/dev/stdout", "/proc/self/fd/1", "/dev/fd/3"}) {
+    const ProcessRun appended = run_script(command + name + " >>'" + file + "' 3>&1");
+    EXPECT_EQ(appended.exit_code, 0) << appended.err;
+  }
+  EXPECT_EQ(file_text(file), "old\n" + exported() + exported() + exported());
+}
+
+// As the standard output of a command that ssh has started. A name of a socket cannot be opened.
+TEST_F(OutputFileTest, ASocketIsWrittenThroughItsDescriptor) {
+  std::array<int, 2> ends = {-1, -1};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  cli::OutputFile file("-o", "/dev/fd/" + std::to_string(ends[0]));
+  file.stream() << "exported";
+  file.finish();
+  std::array<char, 16> text = {};
+  EXPECT_EQ(::read(ends[1], text.data(), text.size()), 8);
+  EXPECT_STREQ(text.data(), "exported");
+  for (const int end : ends) ::close(end);
+}
+
+TEST_F(OutputFileTest, ADescriptorForReadingIsRefused) {
+  const ProcessRun refused =
+      run_script("\"$PERDURE\" export order-1 --store '" + sample_store().argument() + "' -o /dev/fd/3 3</dev/null");
+  EXPECT_EQ(refused.exit_code, cli::kUsage);
+  EXPECT_THAT(refused.err, HasSubstr("cannot write to '/dev/fd/3': it is open for reading only"));
+}
+
+// A pipe that others share blocks, and must not keep a command that was told to end.
+TEST_F(OutputFileTest, AFullPipeOfADescriptorEndsWhenItIsStopped) {
+  std::array<int, 2> ends = {-1, -1};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const std::atomic<bool> stop = true;
+  cli::OutputFile file("-o", "/dev/fd/" + std::to_string(ends[1]), &stop);
+  file.stream() << std::string(1'000'000, 'x');
+  EXPECT_THROW(file.finish(), cli::CommandError);
+  EXPECT_EQ(::fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0) << "the others would not expect it";
+  for (const int end : ends) ::close(end);
 }
 
 TEST_F(OutputFileTest, JsonAndInstancesDoNotShareTheStandardOutput) {

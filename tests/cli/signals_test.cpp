@@ -148,19 +148,23 @@ TEST_F(Signals, ExportEndsWhileItsReaderDoesNotRead) {
     ASSERT_TRUE(client.wait_for_orchestration("large", kPatience).ended());
   }
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  ASSERT_GE(reader, 0);
-  ChildProcess command(
-      {program_path(), "export", "large", "-o", pipe, "--store", "sqlite:" + folder_.file("stores/s.db")},
-      folder_.file("errors"));
-  EXPECT_TRUE(eventually([&] {
-    int unread = 0;
-    return ::ioctl(reader, FIONREAD, &unread) == 0 && unread >= 65'536;
-  })) << errors();
-  command.send(SIGTERM);
-  EXPECT_EQ(exit_code_of(command), cli::kNegative);
-  EXPECT_THAT(errors(), HasSubstr("interrupted"));
-  ::close(reader);
+  for (const std::string& target : {pipe, std::string("/dev/stdout")}) {
+    ChildProcess command(
+        {program_path(), "export", "large", "-o", target, "--store", "sqlite:" + folder_.file("stores/s.db")},
+        folder_.file("errors"));
+    const std::string name = target == pipe ? pipe : "/proc/" + std::to_string(command.id()) + "/fd/1";
+    const int reader = ::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ASSERT_GE(reader, 0) << target;
+    EXPECT_TRUE(eventually([&] {
+      int unread = 0;
+      return ::ioctl(reader, FIONREAD, &unread) == 0 && unread >= 65'536;
+    })) << errors();
+    command.send(SIGTERM);
+    EXPECT_EQ(exit_code_of(command), cli::kNegative) << target;
+    EXPECT_THAT(errors(), HasSubstr("interrupted"));
+    ::close(reader);
+    std::filesystem::remove(folder_.file("errors"));
+  }
 }
 
 TEST_F(Signals, BenchRemovesItsFiles) {
