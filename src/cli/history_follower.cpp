@@ -70,8 +70,7 @@ class HistoryFollower {
   void note_incarnation(std::uint64_t incarnation) {
     const std::uint64_t before = std::exchange(incarnation_, incarnation);
     if (before == 0 || before == incarnation) return;
-    context_.err << "instance '" << name_text(arguments_.instance)
-                 << "' was deleted and started again; its new history follows\n";
+    context_.warn("instance '" + arguments_.instance + "' was deleted and started again; its new history follows");
     execution_ = kFirstExecutionId;
     after_ = 0;
     shown_execution_ = 0;

@@ -76,11 +76,25 @@ TEST_F(ReplacedInstances, AFollowedHistoryBeginsAnew) {
   });
   std::ostringstream out;
   std::ostringstream err;
-  const cli::Context context{.out = out, .err = err};
+  const cli::Context context{.out = out, .err = err, .json = true};
   cli::follow_history(context, view, {.instance = "i", .json = true, .timeout = "60s"});
   EXPECT_THAT(started_names(out.str()), ElementsAre("Approval", "Family"));
   EXPECT_THAT(out.str(), HasSubstr("OrchestrationCompleted"));
-  EXPECT_EQ(err.str(), "instance 'i' was deleted and started again; its new history follows\n");
+  EXPECT_EQ(err.str(), "{\"warning\":\"instance 'i' was deleted and started again; its new history follows\"}\n");
+}
+
+TEST_F(ReplacedInstances, AFollowedTableBeginsAnewWithALineOfText) {
+  begin_approval("i");
+  act_before(*view, "history i", 2, [this] {
+    client.delete_instance("i", true);
+    complete("i", "Family");
+  });
+  std::ostringstream out;
+  std::ostringstream err;
+  const cli::Context context{.out = out, .err = err};
+  cli::follow_history(context, view, {.instance = "i", .timeout = "60s"});
+  EXPECT_THAT(out.str(), HasSubstr("'Family'"));
+  EXPECT_EQ(err.str(), "perdure: instance 'i' was deleted and started again; its new history follows\n");
 }
 
 // The next incarnation has no turn at first, so there is no history to read.
