@@ -368,7 +368,7 @@ void LiveInstance::die(ErrorDetails error) {
 std::size_t LiveInstance::memory_bytes() const noexcept {
   const std::size_t slots = (operations_.size() + adopted_.size()) * (sizeof(Slot) + sizeof(SlotRef) + sizeof(EventId));
   const auto frames = static_cast<std::size_t>(std::max<std::ptrdiff_t>(frame_bytes_, 0));
-  std::size_t values = 0;
+  std::size_t values = custom_status_ ? custom_status_->size() : 0;
   for (const auto& [key, entry] : key_values_.entries()) values += sizeof(entry) + key.size() + entry.value.size();
   return sizeof(*this) + slots + frames + values + facts_.memory_bytes() + queues_.memory_bytes() + given_bytes_;
 }

@@ -57,8 +57,9 @@ class LiveInstance final : private detail::ContextCore {
 
   [[nodiscard]] const HistoryFacts& facts() const noexcept { return facts_; }
   [[nodiscard]] const std::optional<ErrorDetails>& failure() const noexcept;
-  // An estimate of what it occupies: frames, slots, history facts, and the encoded size of every value that the code
-  // was given, whether or not the code still has it. What the code allocates otherwise is not known.
+  // An estimate of what it occupies: frames, with the inputs that retries keep; slots, history facts, custom status and
+  // key values; and the encoded size of every value that the code was given, whether or not the code still has it. What
+  // the code allocates otherwise is not known.
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
   [[nodiscard]] const ExecutionIdentity& identity() const noexcept { return identity_; }
 

@@ -1,5 +1,6 @@
 #include "replay/retry_loop.h"
 
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -14,12 +15,24 @@ namespace perdure::detail {
 
 namespace {
 
+// Counts what the loop needs for the next attempt as a part of its frame, which the core counts itself.
 class RetryDriver final : public SlotDriver {
  public:
-  explicit RetryDriver(Task<void> loop) noexcept : loop_(std::move(loop)) {}
+  RetryDriver(ContextCore& core, std::ptrdiff_t input_bytes, Task<void> loop) noexcept
+      : core_(&core), input_bytes_(input_bytes), loop_(std::move(loop)) {
+    core.count_frame(input_bytes_);
+  }
+  RetryDriver(const RetryDriver&) = delete;
+  RetryDriver& operator=(const RetryDriver&) = delete;
+  // A future that was hidden elsewhere may go after the core.
+  ~RetryDriver() override {
+    if (ContextCore::current() == core_) core_->count_frame(-input_bytes_);
+  }
   [[nodiscard]] const Task<void>& loop() const noexcept { return loop_; }
 
  private:
+  ContextCore* core_;
+  std::ptrdiff_t input_bytes_;
   Task<void> loop_;
 };
 
@@ -94,7 +107,8 @@ Task<void> retry(ContextCore* core, Slot* slot, events::ActivityScheduled activi
 
 SlotRef start_retry_loop(ContextCore& core, events::ActivityScheduled activity, RetryPolicy policy) {
   SlotRef slot(new Slot(core, OperationKind::kRetriedActivity, activity.name));
-  auto driver = std::make_unique<RetryDriver>(retry(&core, slot.get(), std::move(activity), policy));
+  const auto input_bytes = static_cast<std::ptrdiff_t>(activity.input ? activity.input->size() : 0);
+  auto driver = std::make_unique<RetryDriver>(core, input_bytes, retry(&core, slot.get(), std::move(activity), policy));
   const Task<void>& loop = driver->loop();
   slot->driver = std::move(driver);
   loop.start_now(core);

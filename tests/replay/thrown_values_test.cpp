@@ -207,5 +207,69 @@ TEST(MemoryOfInstances, GivenValuesCountWithTheirEncodedSize) {
   EXPECT_GE(harness.rebuild()->memory_bytes(), 4 * megabyte.size());
 }
 
+constexpr std::size_t kLarge = 100'000;
+
+Future<int> retried_with_a_large_input(Ctx ctx) {
+  return ctx.schedule_activity<int>("A", std::string(kLarge, 'x'), ActivityOptions().retry(RetryPolicy(2)));
+}
+
+void expect_memory(const Harness& harness, std::size_t inputs) {
+  for (const std::size_t bytes : {harness.kept().memory_bytes(), harness.rebuild()->memory_bytes()}) {
+    EXPECT_GE(bytes, inputs * kLarge);
+    EXPECT_LT(bytes, inputs * kLarge + kLarge / 2);
+  }
+}
+
+// The loop schedules the activity with it again.
+TEST(MemoryOfInstances, InputsOfRetriedActivitiesCountWhileTheyAreKept) {
+  Harness harness([](Ctx ctx) -> Orchestration<int> {
+    co_await retried_with_a_large_input(ctx);
+    {
+      const auto dropped = retried_with_a_large_input(ctx);
+      co_await ctx.schedule_wait<void>("drop");
+    }
+    co_await ctx.schedule_wait<void>("continue");
+    retried_with_a_large_input(ctx).detach();
+    co_await ctx.schedule_wait<void>("end");
+    co_return 1;
+  });
+  harness.start();
+  expect_memory(harness, 1);
+  harness.turn({failed(2, "again")});  // 4: the timer of the backoff
+  expect_memory(harness, 1);
+  harness.turn({fired(4)});
+  expect_memory(harness, 1);
+  harness.turn({completed(6, "1")});
+  expect_memory(harness, 1);  // of the next one
+  harness.turn({raised("drop")});
+  expect_memory(harness, 0);
+  harness.turn({raised("continue")});
+  expect_memory(harness, 1);
+  EXPECT_EQ(harness.turn({raised("end")}).status, ExecutionStatus::kCompleted);
+  EXPECT_LT(harness.kept().memory_bytes(), kLarge / 2);
+}
+
+TEST(MemoryOfInstances, CancelledRetriesKeepNoInput) {
+  Harness harness([](Ctx ctx) -> Orchestration<int> { co_return co_await retried_with_a_large_input(ctx); });
+  harness.start();
+  expect_memory(harness, 1);
+  EXPECT_EQ(harness.turn({cancel("enough")}).status, ExecutionStatus::kCancelled);
+  EXPECT_LT(harness.kept().memory_bytes(), kLarge / 2);
+}
+
+TEST(MemoryOfInstances, CustomStatusCounts) {
+  Harness harness([](Ctx ctx) -> Orchestration<int> {
+    ctx.set_custom_status(std::string(kLarge, 'x'));
+    co_await ctx.schedule_wait<void>("reset");
+    ctx.reset_custom_status();
+    co_await ctx.schedule_wait<void>("end");
+    co_return 1;
+  });
+  harness.start();
+  expect_memory(harness, 1);
+  harness.turn({raised("reset")});
+  expect_memory(harness, 0);
+}
+
 }  // namespace
 }  // namespace perdure::test
