@@ -52,6 +52,14 @@ std::string storable_error_text(std::string_view text, std::size_t limit) {
   return kept;
 }
 
+bool is_stored_form(std::string_view stored, std::string_view text) {
+  if (stored == text) return true;
+  std::string_view kept = stored;
+  if (!remove_suffix(kept, kCutNote)) return false;
+  remove_suffix(kept, kReplacedNote);
+  return storable_error_text(text, kept.size()) == stored;
+}
+
 ErrorDetails with_storable_text(ErrorDetails error, std::size_t limit) {
   std::visit([limit](auto& any) { any.message = storable_error_text(any.message, limit); }, error);
   return error;

@@ -13,7 +13,10 @@ namespace perdure {
 // leaves the returned text as it is.
 [[nodiscard]] std::string storable_error_text(std::string_view text, std::size_t limit);
 
-// The same for the message of an error of any category.
+// Whether some limit makes `stored` out of `text`, which may have been cut at a greater one itself.
+[[nodiscard]] bool is_stored_form(std::string_view stored, std::string_view text);
+
+// The same as storable_error_text for the message of an error of any category.
 [[nodiscard]] ErrorDetails with_storable_text(ErrorDetails error, std::size_t limit);
 
 }  // namespace perdure

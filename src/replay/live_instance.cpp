@@ -325,10 +325,10 @@ void LiveInstance::finish() {
   }
 }
 
-// Changes the text before it is compared with a recorded end, which was stored with the same changes.
+// A recorded end was cut at the limit of its time, so the text that is compared with it is as long as any limit allows.
 void LiveInstance::finish_with_error(ApplicationErrorKind kind, std::string_view message) {
-  ending().finished =
-      Finished{ApplicationError{kind, storable_error_text(message, limits_.max_error_text_bytes()), false}};
+  const std::size_t limit = replaying_ ? kMaxErrorTextBytes : limits_.max_error_text_bytes();
+  ending().finished = Finished{ApplicationError{kind, storable_error_text(message, limit), false}};
 }
 
 // ---- its end -------------------------------------------------------------------------------------------------------

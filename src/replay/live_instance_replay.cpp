@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/error_text.h"
 #include "replay/divergence.h"
 #include "replay/live_instance.h"
 
@@ -42,6 +43,12 @@ std::string describe_end(const std::variant<Payload, ApplicationError>& result) 
     return summarize(events::OrchestrationFailed{*error});
   }
   return summarize(events::OrchestrationCompleted{std::get<Payload>(result)});
+}
+
+bool same_error(const ApplicationError& recorded, ApplicationError error) {
+  if (!is_stored_form(recorded.message, error.message)) return false;
+  error.message = recorded.message;
+  return error == recorded;
 }
 
 }  // namespace
@@ -124,7 +131,7 @@ void LiveInstance::check_terminal(const EventBody& body, std::size_t position) {
   } else if (const auto* failed = std::get_if<events::OrchestrationFailed>(&body)) {
     const auto* recorded = std::get_if<ApplicationError>(&failed->error);
     const auto* error = finished_with_error();
-    same = recorded && error && *error == *recorded;
+    same = recorded && error && same_error(*recorded, *error);
   }
   if (same) return;
   std::optional<std::string> done;

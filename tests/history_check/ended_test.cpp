@@ -71,6 +71,19 @@ TEST_P(Ended, AnotherResultIsFoundWhereTheCodeEndedIt) {
   for (const auto& finding : result.findings) EXPECT_THAT(finding.report, HasSubstr("did not end as recorded"));
 }
 
+TEST_P(Ended, AnErrorThatALowerLimitCutFits) {
+  const auto fail = [](Ctx, int n) -> Orchestration<int> {
+    throw OrchestrationError(std::string(5'000, 'x'));
+    co_return n;
+  };
+  RuntimeOptions options;
+  options.limits.max_payload_bytes = 8'000;
+  start("cut", "Fail", 1);
+  run(code("Fail", fail), options);
+  ASSERT_THAT(cluster.client().get_orchestration_status("cut").error_text(), HasSubstr("(cut at"));
+  EXPECT_TRUE(check_stored(code("Fail", fail).merge(code("Work", work))).ok());
+}
+
 TEST_P(Ended, MissingCodeIsFoundToo) {
   const auto result = check_stored(code("Other", work));
   ASSERT_EQ(result.findings.size(), 4U);

@@ -1,4 +1,5 @@
 // Errors of user code as the history stores them, and values that the code forgot to return.
+#include <array>
 #include <functional>
 
 #include <gmock/gmock.h>
@@ -72,6 +73,57 @@ TEST(ErrorTexts, SecondBoundaryChangesNothing) {
       EXPECT_LE(once.size(), kLimit + 100);
       EXPECT_EQ(detail::text_of(std::runtime_error(once)), once);
       EXPECT_FALSE(detail::find_invalid_utf8(once));
+    }
+  }
+}
+
+std::string repeated(const std::string& part, std::size_t bytes) {
+  std::string text;
+  while (text.size() < bytes) text += part;
+  return text;
+}
+
+Harness failing_with(const std::string& text) {
+  return Harness([text](Ctx) -> Orchestration<int> {
+    throw std::runtime_error(text);
+    co_return 1;
+  });
+}
+
+constexpr std::array<std::size_t, 4> kPayloadLimits{24, 8'000, 80'000, std::size_t{16} << 20U};
+
+// The limit of its time cut the text of a recorded end.
+TEST(ErrorTexts, RecordedEndFitsWhateverTheLimitIsNow) {
+  for (const std::string part : {"x", "\xff", "\xC3\xA9", "a\xC3\xA9\xff"}) {
+    for (const std::size_t bytes : {2U, 900U, 5'000U, 100'000U}) {
+      Harness harness = failing_with(repeated(part, bytes));
+      for (const std::size_t recorded : kPayloadLimits) {
+        harness.history.clear();
+        harness.evict();
+        harness.limits.max_payload_bytes = recorded;
+        harness.start();
+        for (const std::size_t now : kPayloadLimits) {
+          harness.limits.max_payload_bytes = now;
+          EXPECT_EQ(harness.replay_failure(), std::nullopt) << bytes << " at " << recorded << ", now " << now;
+        }
+      }
+    }
+  }
+}
+
+TEST(ErrorTexts, OtherTextIsFoundWhateverTheLimitIsNow) {
+  const std::string text = repeated("x", 5'000);
+  for (const std::string& other : {repeated("y", 5'000), repeated("x", 999), "y" + text, std::string()}) {
+    Harness harness = failing_with(text);
+    harness.limits.max_payload_bytes = 8'000;
+    harness.start();
+    harness.redeploy([other](Ctx) -> Orchestration<int> {
+      throw std::runtime_error(other);
+      co_return 1;
+    });
+    for (const std::size_t now : kPayloadLimits) {
+      harness.limits.max_payload_bytes = now;
+      EXPECT_THAT(divergence_of(harness.replay_failure()), HasSubstr("did not end as recorded")) << now;
     }
   }
 }
