@@ -30,18 +30,30 @@ void remove_strange_ports(std::string& text, std::size_t begin, std::size_t end)
   }
 }
 
-// After "scheme://": from the first ':' to the last '@' of the line, whatever is in between.
+// libpq decodes the name of a parameter: "?pass%77ord=..." is a password, too. The rest of the line goes.
+void remove_encoded_parameters(std::string& text, std::size_t begin) {
+  const std::size_t end = end_of_line(text, begin);
+  for (std::size_t mark = text.find('?', begin); mark < end; mark = text.find('&', mark + 1)) {
+    const std::size_t name_end = std::min(text.find_first_of("=&", mark + 1), end);
+    if (text.find('%', mark) >= name_end) continue;
+    text.replace(mark + 1, end - mark - 1, "...");
+    return;
+  }
+}
+
+// After "scheme://": from the first ':' to the last '@' of the text, whatever is in between.
 void remove_from_urls(std::string& text) {
   constexpr std::string_view kMark = "://";
   for (std::size_t mark = text.find(kMark); mark != kNone; mark = text.find(kMark, mark + kMark.size())) {
     std::size_t host = mark + kMark.size();
-    const std::size_t at = std::string_view(text).substr(0, end_of_line(text, host)).rfind('@');
+    const std::size_t at = text.rfind('@');
     if (at != kNone && at >= host) {
       const std::size_t password = std::min(text.find(':', host), at);
       text.erase(password, at - password);
       host = password + 1;
     }
     remove_strange_ports(text, host, std::min(end_of_line(text, host), text.find_first_of("/?'\" ", host)));
+    remove_encoded_parameters(text, host);
   }
 }
 
@@ -75,9 +87,11 @@ std::string redacted(std::string_view text) {
 void hide_credentials(std::span<char* const> arguments) noexcept {
   for (char* const argument : arguments) {
     try {
-      const std::size_t size = std::strlen(argument);
-      const std::string shown = redacted(std::string_view(argument, size));
-      if (shown == argument) continue;
+      std::string line = argument;
+      std::replace(line.begin(), line.end(), '\n', '\t');  // a password may contain one
+      const std::size_t size = line.size();
+      const std::string shown = redacted(line);
+      if (shown == line) continue;
       const std::size_t kept = std::min(shown.size(), size);
       std::copy_n(shown.begin(), kept, argument);
       std::fill(argument + kept, argument + size, '\0');

@@ -46,6 +46,9 @@ const std::vector<std::string>& urls_with_a_password() {
       "postgresql://127.0.0.1:1/postgres?sslpassword=SECRET&b=",
       "postgresql://127.0.0.1:1/postgres?Password=SECRET",
       "postgresql://127.0.0.1:1/postgres&password=SECRET",
+      "postgresql://127.0.0.1:1/postgres?user=postgres&pass%77ord=SECRET",
+      "postgresql://127.0.0.1:1/postgres?%70assword=SECRET&user=postgres",
+      "postgresql://postgres:SECRET\nSECRET@127.0.0.1:1/postgres",
       "Postgres://postgres:SECRET@127.0.0.1/x",
       "mysql://postgres:SECRET@127.0.0.1/x",
       "sqlite:postgresql://postgres:SECRET@127.0.0.1/x",
@@ -80,6 +83,10 @@ TEST(Redaction, RemovesPasswordsFromTexts) {
       {"postgres://ada:pw/orders", "postgres://ada:.../orders"},
       {"postgres://h1:1,h2:2/orders", "postgres://h1:1,h2:2/orders"},
       {"postgres://host/orders?password=pw&user=ada", "postgres://host/orders?password=..."},
+      {"postgres://host/orders?sslmode=require&pass%77ord=pw", "postgres://host/orders?sslmode=require&..."},
+      {"postgres://host/orders?application_name=a%20b&user=ada",
+       "postgres://host/orders?application_name=a%20b&user=ada"},
+      {"'postgres://ada:p\nw@host/orders'", "'postgres://ada@host/orders'"},
       {"host=h PASSWORD = 'p w' dbname=d\nnext line", "host=h PASSWORD =...\nnext line"},
       {"check user and password in the URL", "check user and password in the URL"},
   };
@@ -234,6 +241,20 @@ TEST(Redaction, AUrlAsAWrongOptionIsNotShownEither) {
       }
     }
   }
+}
+
+// There the lines of a list of settings cannot be told from those of a quoted password.
+TEST(Redaction, OverwritesArgumentsOfSeveralLines) {
+  for (const std::string text : {"host=h password='SECRET\nSECRET'", "postgresql://h/d?password=SECRET\nSECRET",
+                                 "postgresql://h/d?pass%77ord=SECRET\nSECRET", "postgresql://me:SECRET\nSECRET/d"}) {
+    std::string argument = text;
+    cli::hide_credentials(std::array<char*, 1>{argument.data()});
+    EXPECT_THAT(argument, Not(HasSubstr("SECRET"))) << text;
+  }
+  std::string input = "{\n  \"a\": 1\n}";
+  const std::string before = input;
+  cli::hide_credentials(std::array<char*, 1>{input.data()});
+  EXPECT_EQ(input, before);
 }
 
 // A program may take the text of its store from a setting, and open it as a file.
