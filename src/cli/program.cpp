@@ -1,9 +1,11 @@
 #include "cli/program.h"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -94,8 +96,13 @@ void add_commands(CLI::App& program, Context& context) {
 
 // Known before the arguments are parsed, because their errors keep the promise of --json too.
 bool wants_json(const std::vector<std::string>& arguments) {
-  const auto end = std::find(arguments.begin(), arguments.end(), "--");
-  return std::find(arguments.begin(), end, "--json") != end;
+  const auto is_wish = [](const std::string& argument) {
+    constexpr std::array<std::string_view, 5> kOff{"false", "off", "no", "disable", "0"};
+    constexpr std::string_view kValue = "--json=";
+    if (!argument.starts_with(kValue)) return argument == "--json";
+    return std::ranges::find(kOff, std::string_view(argument).substr(kValue.size())) == kOff.end();
+  };
+  return std::any_of(arguments.begin(), std::find(arguments.begin(), arguments.end(), "--"), is_wish);
 }
 
 int parse_and_run(const std::vector<std::string>& arguments, Context& context) {

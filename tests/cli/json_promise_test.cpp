@@ -184,6 +184,14 @@ TEST(JsonPromise, NoticesOfAServerAreNotPrintedWhileConnecting) {
   }
 }
 
+TEST(JsonPromise, AValueOfTheFlagCounts) {
+  for (const char* const flag : {"--json=true", "--json=1"}) {
+    expect_json_error({"nosuch", flag}, "there is no command 'nosuch'", cli::kUsage);
+    expect_json_error({"list", flag, "--nosuch"}, "", cli::kUsage);
+  }
+  EXPECT_THAT(run_perdure({"nosuch", "--json=false"}).err, ::testing::StartsWith("perdure: "));
+}
+
 TEST(JsonPromise, TwoDashesEndTheOptions) {
   const ProgramRun run = sample_store().run({"status", "order-1", "--nosuch", "--", "--json"});
   EXPECT_EQ(run.exit_code, cli::kUsage);
