@@ -41,7 +41,8 @@ class Runtime {
   Runtime(std::shared_ptr<Provider> store, Registry registry, RuntimeOptions options = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
-  // shutdown(), if that has not been called. Never hangs, whatever user code does.
+  // shutdown(), if that has not been called. Ends even if activities and orchestrations do not return. It waits for a
+  // log or metrics sink that blocks (docs/logging.md).
   ~Runtime();
 
   // Takes no new work, finishes what has begun, and returns as soon as that is done: turns are committed, and
