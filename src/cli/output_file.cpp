@@ -80,6 +80,10 @@ bool is_set(const std::atomic<bool>* stop) {
   return stop != nullptr && *stop;
 }
 
+[[noreturn]] void throw_without_reader(const std::string& option, const std::string& path) {
+  throw CommandError(kNegative, option + ": interrupted while '" + path + "' had no reader; nothing was written");
+}
+
 // Waits for the reader of a pipe, which may begin later.
 int open_directly(const std::string& option, const std::string& path, const std::atomic<bool>* stop) {
   struct stat there = {};
@@ -88,9 +92,7 @@ int open_directly(const std::string& option, const std::string& path, const std:
   while ((descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) < 0) {
     const bool has_no_reader = errno == ENXIO && is_pipe;
     if (errno != EINTR && !has_no_reader) break;
-    if (is_set(stop)) {
-      throw CommandError(kNegative, option + ": interrupted while '" + path + "' had no reader; nothing was written");
-    }
+    if (is_set(stop)) throw_without_reader(option, path);
     if (has_no_reader) (void)::poll(nullptr, 0, kPauseMs);
   }
   if (descriptor < 0) throw CommandError(kUsage, option + ": cannot write to '" + path + "': " + error_text(errno));
