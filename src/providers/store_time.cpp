@@ -61,6 +61,7 @@ void StoreTime::update() {
 }
 
 void StoreTime::note_jump(Milliseconds by) noexcept {
+  last_jump_ = last_.steady;
   try {
     jumps_.push_back(by);
     has_jumps_ = true;
@@ -81,6 +82,7 @@ void StoreTime::report_jumps() noexcept {
     log_jump(logger_, by, "the clock was set forward; timers that are due fire now",
              "the clock was set back; store time advances at nine tenths until the clock has caught up");
   }
+  if (jumped_) jumped_();
 }
 
 void log_jump(const Logger& logger, Milliseconds by, std::string_view forward, std::string_view back) noexcept {
@@ -93,7 +95,7 @@ void log_jump(const Logger& logger, Milliseconds by, std::string_view forward, s
 StoreTime::Moment StoreTime::moment() {
   const std::scoped_lock guard(mutex_);
   update();
-  return {.now = now_, .steady = last_.steady};
+  return {.now = now_, .steady = last_.steady, .source = last_.source, .last_jump = last_jump_};
 }
 
 bool StoreTime::is_ahead() {

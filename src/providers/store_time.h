@@ -9,13 +9,15 @@
 // after ten times its length.
 //
 // Whichever call sees a jump leaves it for report_jumps(), because a sink may take its time or call the store: callers
-// call that when they are outside locks and transactions.
+// call that when they are outside locks and transactions. It also runs the call of when_jumped(), for the same reason.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -31,10 +33,12 @@ class StoreTime {
  public:
   explicit StoreTime(std::shared_ptr<Clock> clock, Logger logger = {});
 
-  // Two times of one moment. A thread that is stopped between two calls, for each of them, would see a jump.
+  // Times of one moment. A thread that is stopped between two calls, for each of them, would see a jump.
   struct Moment {
     Timestamp now{};
     Milliseconds steady{0};
+    Timestamp source{};
+    std::optional<Milliseconds> last_jump;  // the steady time at which the last jump of the source was seen
   };
 
   [[nodiscard]] Timestamp now() { return moment().now; }
@@ -51,6 +55,9 @@ class StoreTime {
   // Returns the steady time at which a wait ends that begins now and was to end at `deadline`. A source that is set
   // during the wait makes it neither longer nor shorter.
   [[nodiscard]] Milliseconds end_of_wait(Timestamp deadline);
+  // Sets what report_jumps() calls after it has logged jumps. `call` must not throw. Not thread-safe: it is set before
+  // other threads use this object.
+  void when_jumped(std::function<void()> call) { jumped_ = std::move(call); }
   // Logs each jump that was seen and not logged yet.
   void report_jumps() noexcept;
   [[nodiscard]] bool has_jumps_to_report() const noexcept { return has_jumps_; }
@@ -72,10 +79,12 @@ class StoreTime {
 
   std::shared_ptr<Clock> clock_;
   Logger logger_;
+  std::function<void()> jumped_;
   std::mutex mutex_;
   Reading last_;
   Timestamp now_;
-  int tenths_ = 0;                   // of a millisecond, beyond now_
+  int tenths_ = 0;  // of a millisecond, beyond now_
+  std::optional<Milliseconds> last_jump_;
   std::vector<Milliseconds> jumps_;  // not logged yet
   std::atomic<bool> has_jumps_ = false;
 };

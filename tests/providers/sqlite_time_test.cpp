@@ -1,11 +1,15 @@
 // The time of a SQLite store: kept in the file, shared by processes, and steady for locks when the clock is set.
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "providers/sqlite/sqlite_store.h"
 #include "providers/sqlite_scene.h"
+#include "support/eventually.h"
 #include "support/temporary_folder.h"
 #include "testing/validation/moves.h"
 
@@ -16,6 +20,13 @@ using namespace std::chrono_literals;
 
 class SqliteTime : public ::testing::Test {
  protected:
+  // A store that never writes, not even the time.
+  std::shared_ptr<Provider> open_for_reading() {
+    SqliteOptions options = file.options();
+    options.read_only = true;
+    return SqliteProvider::open(file.path(), options);
+  }
+
   test::TemporaryFolder folder;
   SqliteFile file{folder.file("store.db")};
   Scene scene{file};
@@ -28,6 +39,66 @@ TEST_F(SqliteTime, AStoreThatIsOpenedAfterAStepBackContinuesFromTheTimeOfTheFile
   EXPECT_EQ(file.create()->now(), before);
   file.advance(10s);
   EXPECT_EQ(file.create()->now(), before + 9s);
+}
+
+// The process that has the store open has followed its clock, and has saved nothing since.
+TEST_F(SqliteTime, AStoreThatIsOpenedAfterAStepBackIsNotBehindAnIdleOne) {
+  scene.create("order");
+  file.advance(1h);
+  const Timestamp before = scene.now();
+  file.step(-1h);
+  EXPECT_EQ(open_for_reading()->now(), before);
+  EXPECT_EQ(file.create()->now(), before);
+  file.advance(10s);
+  EXPECT_EQ(file.create()->now(), before + 9s) << "from a time that was saved after the step";
+  EXPECT_EQ(scene.now(), before + 9s);
+}
+
+TEST_F(SqliteTime, ATimerOfAStoreThatIsOpenedAfterAStepBackDoesNotFireEarly) {
+  scene.create("order");
+  file.advance(1h);
+  static_cast<void>(scene.now());
+  file.step(-1h);
+  Scene other(file);
+  MessageRecord timer = event_message("order", "x");
+  timer.visible_at = other.now() + 5min;
+  other.enqueue(timer);
+  scene.fetch_nothing();
+  file.advance(5min);
+  scene.fetch_nothing();
+  file.advance(1min);
+  EXPECT_EQ(scene.fetch().instance, "order");
+}
+
+TEST_F(SqliteTime, AClockThatIsSetBackWhileNoProcessHasTheStoreOpenIsFollowed) {
+  SqliteFile closed(folder.file("closed.db"));
+  Scene(closed).create("order");
+  closed.advance(10h);
+  closed.step(-1h);
+  EXPECT_EQ(closed.create()->now(), closed.clock().now());
+}
+
+// Otherwise a store that is opened after both jumps could not know the time of this one.
+TEST_F(SqliteTime, AProcessThatOnlyWaitsSavesItsTimeAfterAJump) {
+  const auto& store = dynamic_cast<const sqlite::SqliteStore&>(scene.store());
+  scene.create("order");
+  file.advance(1min);
+  const std::uint64_t before = store.write_transactions();
+  const WorkWait wait{.orchestrations = OrchestrationFetch{}, .activities = {}};
+  std::thread waiting([&] { EXPECT_FALSE(take(scene.store().wait_for_work(wait, Timestamp::max()))); });
+  file.step(1h);
+  EXPECT_TRUE(test::eventually([&] { return store.write_transactions() == before + 1; }));
+  file.advance(1s);
+  const Timestamp latest = scene.now();
+  file.step(-1h);
+  EXPECT_TRUE(test::eventually([&] { return store.write_transactions() == before + 2; }));
+  EXPECT_EQ(file.create()->now(), latest);
+  scene.fetch_nothing();
+  file.advance(10s);
+  scene.fetch_nothing();
+  EXPECT_EQ(store.write_transactions(), before + 2) << "one for each jump";
+  scene.store().wake_waiters();
+  waiting.join();
 }
 
 TEST_F(SqliteTime, ProcessesShareOneTimeAfterAStepBack) {
@@ -83,11 +154,12 @@ TEST_F(SqliteTime, ReadsSeeTheLocksOfLiveProcessesAfterAStepForward) {
   fetch.lock_timeout = 30s;
   const OrchestrationItem item = scene.fetch(fetch);
   scene.fetch_work();  // for 30 seconds
+  const auto reader = open_for_reading();
   const auto is_locked = [&] {
-    const bool listed = scene.admin().list_activities({}).value().activities.at(0).locked;
-    EXPECT_EQ(scene.admin().queue_depths().value().locked_activities, listed ? 1U : 0U);
-    EXPECT_EQ(scene.admin().queue_depths().value().activities, listed ? 0U : 1U);
-    EXPECT_EQ(scene.store().read_history(item.token, 0).has_value(), listed);
+    const bool listed = reader->admin()->list_activities({}).value().activities.at(0).locked;
+    EXPECT_EQ(reader->admin()->queue_depths().value().locked_activities, listed ? 1U : 0U);
+    EXPECT_EQ(reader->admin()->queue_depths().value().activities, listed ? 0U : 1U);
+    EXPECT_EQ(reader->read_history(item.token, 0).has_value(), listed);
     return listed;
   };
   file.step(1h);
@@ -107,9 +179,7 @@ TEST_F(SqliteTime, ReadsOfAStoreThatIsOnlyReadContinueFromTheSavedTimeAfterAStep
   scene.fetch_work();  // for 30 seconds
   const Timestamp before = scene.now();
   file.step(-1h);
-  SqliteOptions options = file.options();
-  options.read_only = true;
-  const auto reader = SqliteProvider::open(file.path(), options);
+  const auto reader = open_for_reading();
   EXPECT_EQ(reader->now(), before);
   file.advance(40s);
   EXPECT_EQ(reader->now(), before + 36s);

@@ -108,7 +108,7 @@ class SqliteGroup : public SqliteWriter {
         std::move(connection), sqlite::Store::Options{},
         sqlite::Writer::Options{.sync_commits = true,
                                 .begin_time = [this](sqlite::Connection&) { return file_.options().clock->now(); },
-                                .save_time = [](sqlite::Connection&) {},
+                                .save_time = [](sqlite::Connection&, bool) {},
                                 .begun = {},
                                 .verify = {},
                                 .committed = [](const sqlite::Changes&) {},

@@ -142,10 +142,12 @@ CREATE TABLE node_capabilities(
 -- Open stores. Each holds a lock on the byte of its number in the file beside this one.
 CREATE TABLE processes(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, opened_at INTEGER NOT NULL);
 
--- One row: a store time, and the time of the steady clock at that moment, with what that clock counts from.
+-- One row: a store time, and at that moment the time of the source and that of the steady clock, with what the steady
+-- clock counts from.
 CREATE TABLE store_clock(
   id INTEGER PRIMARY KEY CHECK(id = 0),
-  store_time INTEGER NOT NULL, steady_time INTEGER NOT NULL, steady_origin TEXT NOT NULL);
+  store_time INTEGER NOT NULL, source_time INTEGER NOT NULL,
+  steady_time INTEGER NOT NULL, steady_origin TEXT NOT NULL);
 )sql";
 
 constexpr std::array<const char*, 1> kMigrations = {kVersion1};

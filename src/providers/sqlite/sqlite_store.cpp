@@ -87,6 +87,8 @@ SqliteStore::SqliteStore(const std::string& path, const SqliteOptions& options)
   if (!in_memory_) {
     file_.emplace(*connection);
     process_locks_ = std::make_unique<ProcessLocks>(file_->path());
+    saved_time_->join(*connection);
+    time_->when_jumped([this]() noexcept { save_time(); });
   }
   make_readers(options, false);
   writer_ = std::make_unique<Writer>(
@@ -94,17 +96,18 @@ SqliteStore::SqliteStore(const std::string& path, const SqliteOptions& options)
       Store::Options{.orphan_retention = options.orphan_retention,
                      .logger = options.logger.with_target(log_target::kSqlite),
                      .metrics = options.metrics},
-      Writer::Options{.sync_commits = options.synchronous == SqliteSynchronous::kFull && !in_memory_,
-                      .begin_time = [this](Connection& writing) { return saved_time_->begin(writing); },
-                      .save_time = [this](Connection& writing) { saved_time_->save(writing); },
-                      .begun = [this](Store& store) { keep_number(store); },
-                      .verify = [this] { return file_ ? file_->problem() : std::nullopt; },
-                      .committed =
-                          [this](const Changes& changes) {
-                            must_take_number_ = false;
-                            wake_ups_->changed(changes);
-                          },
-                      .failed = [this] { wake_ups_->changed_all(); }});
+      Writer::Options{
+          .sync_commits = options.synchronous == SqliteSynchronous::kFull && !in_memory_,
+          .begin_time = [this](Connection& writing) { return saved_time_->begin(writing); },
+          .save_time = [this](Connection& writing, bool has_changes) { saved_time_->save(writing, has_changes); },
+          .begun = [this](Store& store) { keep_number(store); },
+          .verify = [this] { return file_ ? file_->problem() : std::nullopt; },
+          .committed =
+              [this](const Changes& changes) {
+                must_take_number_ = false;
+                wake_ups_->changed(changes);
+              },
+          .failed = [this] { wake_ups_->changed_all(); }});
   enter();
   if (file_) file_->remember_log();
 }
@@ -135,6 +138,7 @@ void SqliteStore::open_for_reading(const std::string& path, const SqliteOptions&
     std::unique_ptr<Connection> reader = open_reader(path, options, alone);
     check_readable(*reader, path, migrations());
     file_.emplace(*reader);
+    saved_time_->join(*reader);
     static_cast<void>(saved_time_->peek(*reader));  // now() continues from it
     return reader;
   };
@@ -164,6 +168,15 @@ std::vector<std::int64_t> SqliteStore::live_processes(Connection& connection) co
     if (process == process_ || process_locks_->state_of(process) != ProcessState::kGone) live.push_back(process);
   }
   return live;
+}
+
+// After a jump, a transaction that changes nothing saves the time. If this one fails, the next one does it.
+void SqliteStore::save_time() noexcept {
+  if (!writer_) return;
+  try {
+    static_cast<void>(change<void>(kMayBeForgotten, [](Store&) {}));
+  } catch (const std::exception&) {  // no memory, for example
+  }
 }
 
 void SqliteStore::enter() {

@@ -266,6 +266,8 @@ class SqliteStore final : public Provider, public ProviderAdmin, public Instance
   void check_process() const {
     if (!home_.is_this()) throw ProviderFailure(used_by_child(home_));
   }
+  // Other processes must know the time of this one after a jump, also if it only waits.
+  void save_time() noexcept;
   // Takes a number in a transaction of its own.
   void enter();
   // Takes a number unless there is one, and releases the locks of processes that are gone.

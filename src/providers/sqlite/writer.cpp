@@ -191,7 +191,7 @@ void Writer::transaction(bool durable, const std::function<void()>& body) {
     store_.begin(options_.begin_time(*connection_));
     if (options_.begun) options_.begun(store_);
     body();
-    if (connection_->total_changes() != changes) options_.save_time(*connection_);
+    options_.save_time(*connection_, connection_->total_changes() != changes);
     connection_->run("COMMIT");
     if (connection_->total_changes() != changes) ++write_transactions_;
     disk_was_full_ = false;

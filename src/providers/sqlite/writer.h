@@ -37,9 +37,9 @@ class Writer {
  public:
   struct Options {
     bool sync_commits = true;
-    std::function<Timestamp(Connection&)> begin_time;  // the time of a transaction that has just begun
-    std::function<void(Connection&)> save_time;        // before the end of one that has changed something
-    std::function<void(Store&)> begun;                 // called first in each transaction; may be empty
+    std::function<Timestamp(Connection&)> begin_time;              // the time of a transaction that has just begun
+    std::function<void(Connection&, bool has_changes)> save_time;  // before the end of each transaction
+    std::function<void(Store&)> begun;                             // called first in each transaction; may be empty
     // Called after each commit, before its jobs end; an error fails them and the store for good. May be empty.
     std::function<std::optional<ProviderError>()> verify;
     std::function<void(const Changes&)> committed;  // called on the writer's thread
