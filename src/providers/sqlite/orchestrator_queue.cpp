@@ -14,8 +14,10 @@
 namespace perdure::sqlite {
 
 namespace {
-// Enough to keep up, few enough that no fetch has to clean up after a flood of strays.
+// Enough to keep up, few enough that no fetch has to clean up after a flood of strays, or after a flood for one of
+// them.
 constexpr int kOrphansPerFetch = 64;
+constexpr std::int64_t kOrphanMessagesPerFetch = 1'024;
 }  // namespace
 
 QueuedMessage read_message(const Query& query, const std::string& instance) {
@@ -46,13 +48,19 @@ void Store::sweep_orphans() {
     Query query = connection_.query(sql::kOrphansToSweep, now_, kOrphansPerFetch);
     while (query.step()) keys.push_back(query.integer(0));
   }
+  const Timestamp old = shifted(now_, -options_.orphan_retention);
+  std::int64_t left = kOrphanMessagesPerFetch;
   for (const std::int64_t key : keys) {
+    if (left == 0) break;  // the next fetch continues, because the time to sweep the others has passed
     InstanceRow row = load_instance(connection_, key).value();
     const InstanceRow before = row;
     // Each queue message is buffered for its own time. The first of the other messages decides about all of them, so
-    // that the result does not depend on when fetches came.
-    std::int64_t dropped = connection_.run(sql::kDropQueueMessages, key, shifted(now_, -options_.orphan_retention));
-    if (first_is_old(key)) dropped += connection_.run(sql::kDropButQueueMessages, key);
+    // that the result does not depend on when fetches came. It is removed last, for the same reason.
+    std::int64_t dropped = connection_.run(sql::kDropQueueMessages, key, old, left);
+    if (dropped < left && connection_.query(sql::kHasOldButQueueMessages, key, old).step()) {
+      dropped += connection_.run(sql::kDropButQueueMessages, key, left - dropped);
+    }
+    left -= dropped;
     row.progress.queued -= dropped;
     if (dropped > 0) {
       effects_.emplace_back([this, id = row.id, dropped] {
@@ -63,11 +71,6 @@ void Store::sweep_orphans() {
     }
     finish(row, before);
   }
-}
-
-bool Store::first_is_old(std::int64_t key) {
-  Query first = connection_.query(sql::kFirstButQueueMessages, key);
-  return first.step() && shifted(first.time(0), options_.orphan_retention) <= now_;
 }
 
 OrchestrationItem Store::lock_instance(InstanceRow& row, const OrchestrationFetch& fetch) {

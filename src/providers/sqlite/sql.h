@@ -56,8 +56,8 @@ inline constexpr const char* kFirstStartName =
     "SELECT name FROM messages WHERE key = ?1 AND kind IN (1, 2) ORDER BY visible_at, id LIMIT 1";
 inline constexpr const char* kFirstStartParent =
     "SELECT parent FROM messages WHERE key = ?1 AND kind IN (1, 2) ORDER BY visible_at, id LIMIT 1";
-inline constexpr const char* kFirstButQueueMessages =
-    "SELECT visible_at FROM messages WHERE key = ?1 AND kind <> 7 ORDER BY visible_at LIMIT 1";
+inline constexpr const char* kHasOldButQueueMessages =
+    "SELECT 1 FROM messages WHERE key = ?1 AND kind <> 7 AND visible_at <= ?2 LIMIT 1";
 inline constexpr const char* kVisibleStarts =
     "SELECT " PERDURE_MESSAGE_COLUMNS
     " FROM messages WHERE key = ?1 AND visible_at <= ?2 AND kind IN (1, 2) ORDER BY visible_at, id";
@@ -76,8 +76,11 @@ inline constexpr const char* kRowsWithMessagesOf = "SELECT DISTINCT key FROM mes
 inline constexpr const char* kConsumeMessage = "DELETE FROM messages WHERE id = ?1 AND key = ?2";
 inline constexpr const char* kIsStart = "SELECT 1 FROM messages WHERE id = ?1 AND key = ?2 AND kind IN (1, 2)";
 inline constexpr const char* kDropQueueMessages =
-    "DELETE FROM messages WHERE key = ?1 AND kind = 7 AND visible_at <= ?2";
-inline constexpr const char* kDropButQueueMessages = "DELETE FROM messages WHERE key = ?1 AND kind <> 7";
+    "DELETE FROM messages WHERE id IN (SELECT id FROM messages"
+    " WHERE key = ?1 AND kind = 7 AND visible_at <= ?2 ORDER BY visible_at, id LIMIT ?3)";
+inline constexpr const char* kDropButQueueMessages =
+    "DELETE FROM messages WHERE id IN (SELECT id FROM messages"
+    " WHERE key = ?1 AND kind <> 7 ORDER BY visible_at DESC, id DESC LIMIT ?2)";
 inline constexpr const char* kDropMessages = "DELETE FROM messages WHERE key = ?1";
 
 // ---- Commits ----
@@ -220,7 +223,7 @@ inline constexpr std::array kHotStatements = {kFindInstance,
                                               kFirstContinuation,
                                               kFirstStartName,
                                               kFirstStartParent,
-                                              kFirstButQueueMessages,
+                                              kHasOldButQueueMessages,
                                               kVisibleStarts,
                                               kVisibleOthers,
                                               kVisibleEnds,

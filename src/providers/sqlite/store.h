@@ -165,8 +165,6 @@ class Store {
 
   // orchestrator_queue.cpp
   void sweep_orphans();
-  // Whether the first message of an orphan, queue messages aside, has reached its retention time.
-  [[nodiscard]] bool first_is_old(std::int64_t key);
   [[nodiscard]] OrchestrationItem lock_instance(InstanceRow& row, const OrchestrationFetch& fetch);
   [[nodiscard]] std::vector<QueuedMessage> load_messages(const InstanceRow& row, const OrchestrationFetch& fetch);
   // The first visible cancel and the first visible terminate, without those that are loaded.

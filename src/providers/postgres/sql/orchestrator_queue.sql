@@ -1,26 +1,36 @@
 -- The orchestrator queue: locked instances out. (Messages come in by plain statements.)
 
--- Drops what has collected for instances that never started.
-CREATE FUNCTION sweep_orphans(most bigint, retention bigint)
+-- Discards messages of up to `most` instances that never started, at most most_messages in all: a fetch must not clean
+-- up after a flood. The next fetch continues. (Ids are in an array, because the planner could read the whole table for
+-- a subquery.)
+CREATE FUNCTION sweep_orphans(most bigint, most_messages bigint, retention bigint)
   RETURNS TABLE(instance text, dropped bigint) LANGUAGE plpgsql AS $$
 DECLARE
+  old_until CONSTANT bigint := now_ms() - retention;
+  others bigint;
   orphan record;
 BEGIN
   FOR orphan IN
     SELECT i.key, i.id FROM instances i WHERE i.sweep_at <= now_ms() ORDER BY i.sweep_at, i.key LIMIT most
     FOR UPDATE SKIP LOCKED
   LOOP
+    EXIT WHEN most_messages <= 0;
     -- Each queue message is buffered for its own time. The first of the other messages decides about all of them, so
-    -- that the result does not depend on when fetches came.
-    WITH gone AS (
-      DELETE FROM messages m WHERE m.key = orphan.key AND m.kind = 7 AND later(m.visible_at, retention) <= now_ms()
-      RETURNING 1)
-    SELECT count(*) INTO dropped FROM gone;
-    IF EXISTS (SELECT 1 FROM messages m
-               WHERE m.key = orphan.key AND m.kind <> 7 AND later(m.visible_at, retention) <= now_ms())
+    -- that the result does not depend on when fetches came. It is removed last, for the same reason.
+    DELETE FROM messages m WHERE m.id = ANY(ARRAY(
+      SELECT o.id FROM messages o WHERE o.key = orphan.key AND o.visible_at <= old_until AND o.kind = 7
+      ORDER BY o.visible_at, o.id LIMIT most_messages));
+    GET DIAGNOSTICS dropped = ROW_COUNT;
+    most_messages := most_messages - dropped;
+    IF most_messages > 0 AND EXISTS (
+      SELECT 1 FROM messages o WHERE o.key = orphan.key AND o.visible_at <= old_until AND o.kind <> 7)
     THEN
-      WITH gone AS (DELETE FROM messages m WHERE m.key = orphan.key AND m.kind <> 7 RETURNING 1)
-      SELECT dropped + count(*) INTO dropped FROM gone;
+      DELETE FROM messages m WHERE m.id = ANY(ARRAY(
+        SELECT o.id FROM messages o WHERE o.key = orphan.key AND o.kind <> 7
+        ORDER BY o.visible_at DESC, o.id DESC LIMIT most_messages));
+      GET DIAGNOSTICS others = ROW_COUNT;
+      most_messages := most_messages - others;
+      dropped := dropped + others;
     END IF;
     PERFORM reschedule(ARRAY[orphan.key], retention);
     PERFORM forget_empty(ARRAY[orphan.key]);
@@ -146,7 +156,7 @@ DECLARE
   taken bigint[];
 BEGIN
   IF EXISTS (SELECT 1 FROM instances i WHERE i.sweep_at <= moment) THEN
-    FOR id, attempts IN SELECT s.instance, s.dropped FROM sweep_orphans(64, retention) s LOOP
+    FOR id, attempts IN SELECT s.instance, s.dropped FROM sweep_orphans(64, 1024, retention) s LOOP
       RETURN NEXT;
     END LOOP;
   END IF;
