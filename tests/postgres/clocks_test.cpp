@@ -99,6 +99,21 @@ TEST(PostgresTime, NeverRunsBackwardsForAProvider) {
   EXPECT_EQ(store->now(), kStart + 46min);
 }
 
+// Otherwise a message could become visible before one that was sent earlier.
+TEST(PostgresTime, NeverRunsBackwardsAfterASmallStepBack) {
+  PostgresSchema schema(kStart);
+  PostgresOptions options;
+  options.schema = schema.name();
+  options.clock = std::make_shared<ManualClock>(kStart);
+  const auto store = PostgresProvider::connect(shared_postgres_url(), options);
+  schema.step(-900ms);  // less than time_tolerance
+  EXPECT_TRUE(store->fetch_work_items({}).has_value()) << "shows that the server is behind";
+  ASSERT_TRUE(store->enqueue_start(start_of("a"), StartPolicy::kFail).has_value());
+  const OrchestrationItem item = store->fetch_orchestration_item().value().value();
+  ASSERT_EQ(item.messages.size(), 1U);
+  EXPECT_EQ(item.messages[0].record.visible_at, kStart);
+}
+
 // A node asks for the time with its locks held, several times for each request.
 TEST(PostgresTime, CostsFewCallsWhileTheServerIsBehind) {
   PostgresSchema schema(kStart);
@@ -127,7 +142,8 @@ TEST(PostgresTime, CostsFewCallsWhileTheServerIsBehind) {
   EXPECT_EQ(store->now(), kStart + 10'020ms * 9 / 10);
 }
 
-// By less than time_tolerance: no node proposes a time. A wait for a timer lasts until the store fires it.
+// By less than time_tolerance. The wait has seen the timer before a node proposes its time, and lasts until the store
+// fires it.
 TEST(PostgresTime, AWaitLooksRarelyAfterASmallStepBack) {
   PostgresSchema schema(kStart);
   PostgresOptions options;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,27 @@ TEST(ServerTimes, FollowTheServer) {
   EXPECT_EQ(time.estimate(8s), kNoon + 3s);
   EXPECT_EQ(time.report(kNoon + 3s - 500ms, 8s).time, kNoon + 3s) << "responses overtake each other by a little";
   EXPECT_EQ(time.proposal(8s), std::nullopt);
+}
+
+TEST(ServerTimes, ProposeAfterAStepBackByLessThanTheTolerance) {
+  ServerTime time(1s);
+  static_cast<void>(time.report(kNoon, 0s));
+  EXPECT_EQ(time.report(kNoon + 100ms - 900ms, 100ms, kNoon).time, kNoon + 90ms);
+  EXPECT_EQ(time.proposal(100ms), kNoon + 90ms);
+  time.proposal_stored(false);
+  EXPECT_EQ(time.report(kNoon + 90ms, 100ms, kNoon + 90ms).jump, 0ms);
+  EXPECT_EQ(time.proposal(1'100ms), kNoon + 990ms);
+}
+
+// Its call began when the time that it is compared with was not known.
+TEST(ServerTimes, ProposeNothingAfterAResponseThatWasOvertaken) {
+  ServerTime time(1s);
+  static_cast<void>(time.report(kNoon, 0s));
+  static_cast<void>(time.report(kNoon + 900ms, 900ms, kNoon));
+  EXPECT_EQ(time.report(kNoon + 1ms, 900ms, kNoon).time, kNoon + 900ms);
+  EXPECT_EQ(time.report(kNoon + 890ms, 900ms, kNoon + 900ms).time, kNoon + 900ms)
+      << "the known time may be an estimate";
+  EXPECT_EQ(time.proposal(900ms), std::nullopt);
 }
 
 TEST(ServerTimes, ProposeNineTenthsWhileTheServerIsBehind) {
@@ -98,8 +120,9 @@ class Server {
 };
 
 void call(ServerTime& node, Server& server) {
+  const std::optional<Timestamp> known = node.latest();
   if (const auto proposed = node.proposal(server.steady())) node.proposal_stored(server.reach(*proposed));
-  static_cast<void>(node.report(server.store_time(), server.steady()));
+  static_cast<void>(node.report(server.store_time(), server.steady(), known));
 }
 
 // The longest time for which store time stood still, and by how much it advanced.

@@ -127,11 +127,12 @@ std::vector<ProviderResult<CommitAnswer>> PostgresStore::commit_all(std::span<co
 void PostgresStore::commit_together(std::span<const TurnCommit> commits, const std::vector<std::size_t>& which,
                                     CommitPipeline& pipeline, std::vector<ProviderResult<CommitAnswer>>& outcomes) {
   try {
+    const std::optional<Timestamp> known = pool_.latest();
     // A commit that is repeated because its answer was lost is refused, and then found to be done.
     const std::vector<Rows> answers = pool_.run(pipeline.calls(), Repeat::kIfLost);
     std::vector<CommitAnswer> done = pipeline.read(answers);
     for (std::size_t place = 0; place < which.size(); ++place) {
-      done[place].now = pool_.see(done[place].now);
+      done[place].now = pool_.see(done[place].now, known);
       outcomes[which[place]] = std::move(done[place]);
     }
     waker_->changed(pipeline.topics(answers));

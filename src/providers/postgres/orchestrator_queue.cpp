@@ -159,8 +159,9 @@ ProviderResult<OrchestrationBatch> PostgresStore::fetch_orchestration_items(cons
         bounded(std::max<std::size_t>(fetch.max_messages, 1)), bounded(fetch.max_bytes), options_.orphan_retention);
     OrchestrationBatch batch;
     try {
+      const std::optional<Timestamp> known = pool_.latest();
       const Rows rows = pool_.run(sql::kFetchInstances, parameters, Repeat::kNever);
-      batch.now = pool_.see(rows.time(rows.size() - 1, 2));
+      batch.now = pool_.see(rows.time(rows.size() - 1, 2), known);
       for (int row = 0; row < rows.size() - 1; ++row) {
         if (!rows.is_null(row, 0)) {
           batch.items.push_back(read_item(rows, row, fetch, secret));

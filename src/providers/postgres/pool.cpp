@@ -16,10 +16,15 @@ constexpr int kTries = 10;
 constexpr const char* kReachTime = "SELECT reach_time($1::bigint)";
 }  // namespace
 
-Timestamp Pool::note(Timestamp told) noexcept {
+std::optional<Timestamp> Pool::latest() noexcept {
+  const std::scoped_lock guard(time_mutex_);
+  return time_.latest();
+}
+
+Timestamp Pool::note(Timestamp reported, std::optional<Timestamp> known) noexcept {
   const std::scoped_lock guard(time_mutex_);
   estimate_until_ = {};
-  const ServerTime::Report report = time_.report(told, clock_->steady());
+  const ServerTime::Report report = time_.report(reported, clock_->steady(), known);
   try {
     if (report.jump.count() != 0) jumps_.push_back(report.jump);
   } catch (const std::bad_alloc&) {
@@ -28,8 +33,8 @@ Timestamp Pool::note(Timestamp told) noexcept {
   return report.time;
 }
 
-Timestamp Pool::see(Timestamp told) noexcept {
-  const Timestamp time = note(told);
+Timestamp Pool::see(Timestamp reported, std::optional<Timestamp> known) noexcept {
+  const Timestamp time = note(reported, known);
   std::vector<Milliseconds> jumps;
   {
     const std::scoped_lock guard(time_mutex_);
@@ -107,12 +112,9 @@ std::unique_ptr<Connection> Pool::take(Repeat repeat, Deadline deadline) {
     connection.reset();
     connection = connector_.connect(options_, deadline);
     // It may be another server than before, whose clock is behind. Later calls must not see an earlier time.
-    std::optional<Timestamp> latest;
-    {
-      const std::scoped_lock guard(time_mutex_);
-      latest = time_.latest();
+    if (const std::optional<Timestamp> time = latest()) {
+      static_cast<void>(reach(*connection, *time, repeat, deadline));
     }
-    if (latest) static_cast<void>(reach(*connection, *latest, repeat, deadline));
     return connection;
   } catch (...) {
     // A deadline that is too short for a new connection must not cost other calls theirs.

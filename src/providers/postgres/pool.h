@@ -66,12 +66,14 @@ class Pool {
   // it may have been done, and nobody has told so.
   void when_an_answer_is_lost(std::function<void()> call) { answer_lost_ = std::move(call); }
 
-  // Takes note of a time that the server has told, and answers it, or the latest one: no caller sees time run
-  // backwards, though servers change and their clocks are set. Logs the jumps that were noticed since the last call, so
-  // it must not be called under a lock.
-  Timestamp see(Timestamp told) noexcept;
+  // Returns the latest time that any caller has seen; std::nullopt before the first one.
+  [[nodiscard]] std::optional<Timestamp> latest() noexcept;
+  // Takes note of a time that the server has reported, and returns it, or the latest one: no caller sees time run
+  // backwards, though servers change and their clocks are set. `known` is latest() before the call that reported the
+  // time. Logs the jumps that were noticed since the last call, so it must not be called under a lock.
+  Timestamp see(Timestamp reported, std::optional<Timestamp> known) noexcept;
   // The same for a caller that may have locks: the next see() logs the jump.
-  Timestamp note(Timestamp told) noexcept;
+  Timestamp note(Timestamp reported, std::optional<Timestamp> known) noexcept;
   // What the server's clock shows now, by the last time that it has told. Nothing if that is longer ago than we
   // tolerate.
   [[nodiscard]] std::optional<Timestamp> recent_now() noexcept;

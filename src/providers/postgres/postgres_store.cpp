@@ -66,7 +66,7 @@ PostgresStore::PostgresStore(const std::string& url, const PostgresOptions& opti
     migrate(connection, options_.schema, migrations());
   }
   // From here on it can be estimated.
-  static_cast<void>(pool_.note(pool_.run(sql::kNow, Parameters(), Repeat::kRead).time(0, 0)));
+  static_cast<void>(pool_.note(pool_.run(sql::kNow, Parameters(), Repeat::kRead).time(0, 0), std::nullopt));
   waker_ = std::make_unique<Waker>(
       pool_, Waker::Options{.poll_interval = options_.poll_interval,
                             .poll_interval_without_wake_ups = options_.poll_interval_without_wake_ups,

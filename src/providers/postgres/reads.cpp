@@ -128,9 +128,10 @@ Timestamp PostgresStore::now() {
     const Deadline deadline = deadline_after(std::min(options_.answer_timeout, kLongest));
     // Only the server knows the time that a test has set.
     const bool must_ask = options_.time_tolerance.count() == 0;
+    const std::optional<Timestamp> known = pool_.latest();
     const std::optional<Rows> rows =
         must_ask ? pool_.run(sql::kNow, Parameters(), Repeat::kRead, deadline) : pool_.run_at_once(sql::kNow, deadline);
-    if (rows) return pool_.note(rows->time(0, 0));
+    if (rows) return pool_.note(rows->time(0, 0), known);
   } catch (const PostgresError&) {
     pool_.estimate_for_a_while();
   } catch (const std::bad_alloc&) {

@@ -8,6 +8,8 @@ namespace {
 
 // Between two proposals of a node.
 constexpr Milliseconds kProposalInterval{10};
+// The latest time may be an estimate, and later than the last proposal by the interval.
+constexpr Milliseconds kInexactness{20};
 
 }  // namespace
 
@@ -15,14 +17,15 @@ Timestamp ServerTime::least(Milliseconds steady) const noexcept {
   return heard_ + (steady - heard_at_) * 9 / 10;
 }
 
-ServerTime::Report ServerTime::report(Timestamp reported, Milliseconds steady) noexcept {
+ServerTime::Report ServerTime::report(Timestamp reported, Milliseconds steady,
+                                      std::optional<Timestamp> known) noexcept {
   if (latest_ == Timestamp()) {
     heard_ = latest_ = reported;
     heard_at_ = reported_at_ = steady;
     return {latest_, jumps_.seen(reported, steady, false)};
   }
   const Timestamp expected = std::max(least(steady), latest_);
-  const bool early = reported < expected - tolerance_;
+  const bool early = reported < expected - tolerance_ || (known && reported < *known - kInexactness);
   if (early) {
     behind_ = true;
     stored_ = false;

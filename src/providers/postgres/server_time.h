@@ -5,6 +5,10 @@
 //   behind    the server's clock was set back, or the server changed:   the server's own clock has reached a proposal
 //             this node proposes a time before each call
 //
+// Responses overtake each other, so a report may be earlier than the latest one. It cannot be earlier than the latest
+// one at the beginning of its call, because the server computes it after that: then the clock was set back, however
+// little. A report that is early by more than the tolerance shows the same without the beginning of its call.
+//
 // A time that the server can report is at least the latest one plus nine tenths of the steady time since. While the
 // server is behind, nodes propose that time, and the store keeps the greatest. So store time never runs backwards or
 // stands still.
@@ -30,8 +34,8 @@ class ServerTime {
     Timestamp time{};      // the reported one, or the latest that any caller has seen
     Milliseconds jump{0};  // by how much the clock was set, if this shows it; each jump once
   };
-  // Takes note of a time that the server has reported.
-  Report report(Timestamp reported, Milliseconds steady) noexcept;
+  // Takes note of a time that the server has reported. `known`: latest() at the beginning of the call that reports it.
+  Report report(Timestamp reported, Milliseconds steady, std::optional<Timestamp> known = std::nullopt) noexcept;
   // Returns the time by the reports so far, or std::nullopt if there is none or the last one is older than the
   // tolerance. Reports that are too early do not count.
   [[nodiscard]] std::optional<Timestamp> recent(Milliseconds steady) noexcept;

@@ -84,11 +84,12 @@ ProviderResult<bool> PostgresStore::wait_for_work(const WorkWait& wait, Timestam
         [&] {
           Waker::Look look;
           try {
+            const std::optional<Timestamp> known = pool_.latest();
             for (const Rows& rows : pool_.run(calls, Repeat::kRead)) {
               // Not what see() returns: if the clock was set back a little, that is ahead of the store, and this thread
               // would look every millisecond until the store has the same time.
               const Timestamp now = rows.time(0, 0);
-              static_cast<void>(pool_.see(now));
+              static_cast<void>(pool_.see(now, known));
               look.until_deadline = end - pool_.steady();
               if (waits_for_nothing) continue;
               look.satisfied = look.satisfied || rows.boolean(0, 1);
@@ -119,8 +120,9 @@ ProviderResult<bool> PostgresStore::wait_for_change(const std::string& instance,
     const bool found = waker_->wait({.groups = change_group(instance)}, [&] {
       Waker::Look look;
       try {
+        const std::optional<Timestamp> known = pool_.latest();
         const Rows rows = pool_.run(sql::kHasChanged, parameters, Repeat::kRead);
-        static_cast<void>(pool_.see(rows.time(0, 0)));
+        static_cast<void>(pool_.see(rows.time(0, 0), known));
         look.until_deadline = end - pool_.steady();
         look.satisfied = rows.boolean(0, 1);
       } catch (const PostgresError& failure) {

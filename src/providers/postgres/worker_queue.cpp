@@ -109,8 +109,9 @@ ProviderResult<WorkBatch> PostgresStore::fetch_work_items(const WorkFetch& fetch
     parameters.add(std::int64_t{fetch.suspects.from_attempts});
     parameters.add(fetch.suspects.admit);
     try {
+      const std::optional<Timestamp> known = pool_.latest();
       const Rows rows = pool_.run(sql::kFetchActivities, parameters, Repeat::kNever);
-      WorkBatch batch{.now = pool_.see(rows.time(0, 1)), .items = {}};
+      WorkBatch batch{.now = pool_.see(rows.time(0, 1), known), .items = {}};
       bool any_sessions = false;
       for (int row = 1; row < rows.size(); ++row) {
         batch.items.push_back(read_item(rows, row, secret));
