@@ -1,5 +1,5 @@
 // A ParentLink as a database stores it: the parent's id in a column of its own, which deletion queries, and the rest as
-// one text, which no statement compares.
+// one text. Equal links are stored as equal texts.
 #pragma once
 
 #include <optional>

@@ -156,11 +156,51 @@ TEST_P(ForeignCancel, AnInstanceThatHasEndedDiscardsItToo) {
   world.client().start_orchestration("impostor", "EndsEarly", "x");
   world.start_node(registry_of(add_impostors), only_registered());
   EXPECT_EQ(world.wait("impostor").result<int>(), 1);
-  world.settle();
+  world.advance(30min);
   EXPECT_EQ(outcome_of(world.client(), "x"), "Completed 1");
   EXPECT_EQ(ignored(world, "foreign_link"), 1U);
   EXPECT_EQ(ignored(world, "execution_ended"), 3U);
   expect_foreign_link_logged(world);
+}
+
+// Nodes that fetch what they have no code for. Each foreign cancel would end the backoff, and after ten of them the
+// instance and its parent would fail.
+TEST_P(ForeignCancel, QueuedInstancesWithoutCodeLoseNoAttempts) {
+  RuntimeOptions options;
+  options.unregistered_backoff = {.base = 1h, .max = 1h};
+  world.client().start_orchestration("x", "Victim");
+  world.client().start_orchestration("owner", "Owner", "y");
+  auto& node = world.start_node(registry_of(add_impostors, add_owner), options);
+  world.settle();
+  for (int i = 0; i < 10; ++i) {
+    for (const std::string victim : {"x", "y"}) {
+      const std::string impostor = victim + std::to_string(i);
+      world.client().start_orchestration(impostor, kImpostors[i % 4], victim);
+      EXPECT_TRUE(world.wait(impostor).ended());
+    }
+  }
+  EXPECT_EQ(world.metrics().counter_total(metric::kUnregisteredBackoff.name), 2U) << "one for each instance";
+  EXPECT_EQ(outcome_of(world.client(), "x"), "Pending");
+  world.stop_node(node);
+  world.start_node(registry_of(add_victims, add_impostors, add_owner), only_registered());
+  world.advance(1h);
+  EXPECT_EQ(ignored(world, "foreign_link"), 20U);
+  expect_unharmed(world, "x");
+  expect_unharmed(world, "y");
+  EXPECT_EQ(outcome_of(world.client(), "owner"), "Completed 7");
+}
+
+// The cancel of its own parent needs no code, so it does not wait.
+TEST_P(ForeignCancel, ItsOwnParentCancelsAQueuedInstanceWithoutCodeAtOnce) {
+  RuntimeOptions options;
+  options.unregistered_backoff = {.base = 1h, .max = 1h};
+  world.client().start_orchestration("owner", "Owner", "x");
+  world.start_node(registry_of(add_owner), options);
+  world.settle();
+  EXPECT_EQ(outcome_of(world.client(), "x"), "Pending");
+  world.client().terminate_instance("owner", "by hand");
+  world.settle();
+  EXPECT_THAT(outcome_of(world.client(), "x"), ::testing::StartsWith("Cancelled: "));
 }
 
 TEST_P(ForeignCancel, AChildDoesNotCancelItsOwnParent) {

@@ -101,7 +101,7 @@ TEST_P(QueuedChildren, ForeignCancelsAreDiscardedOnNodesWithoutTheCode) {
   auto& node = world.start_node(registry);
   for (int i = 0; i < 5; ++i) client.start_orchestration("d" + std::to_string(i), "Drops");
   for (int i = 0; i < 5; ++i) EXPECT_EQ(world.wait("d" + std::to_string(i)).result<int>(), 1);
-  world.settle();
+  world.advance(30min);
   EXPECT_EQ(outcome_of(client, "x"), "Running");
   EXPECT_EQ(world.metrics().counter_value(metric::kMessagesIgnored.name, {{"reason", "foreign_link"}}), 5U);
   EXPECT_EQ(world.metrics().counter_value(metric::kMessagesIgnored.name, {{"reason", "already_started"}}), 5U);

@@ -33,6 +33,16 @@ TEST_F(Audited, ACancelEndsADelay) {
   EXPECT_THAT(audit.problems(), IsEmpty());
 }
 
+TEST_F(Audited, ACancelOfAnotherParentEndsNoDelay) {
+  fetch_first();
+  audit.abandoned({.token = token("t1"), .delay = Milliseconds(300), .ignore_attempt = false}, {}, kNow);
+  audit.enqueued(parent_cancel_message("a", "p"), kNow);
+  OrchestrationItem item = first_item("t2", 2);
+  item.messages.push_back({8, parent_cancel_message("a", "p")});
+  audit.fetched({}, batch_of(item));
+  expect_problem("'a' was fetched 300 ms before the delay was over");
+}
+
 TEST_F(Audited, AnActivityThatComesBackBeforeItsDelayIsOver) {
   commit_first();
   audit.work_fetched({}, work("w1", 1));

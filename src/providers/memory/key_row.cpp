@@ -17,10 +17,14 @@ std::vector<EventRecord> Execution::events_after(EventId after) const {
   return {events.begin() + skipped, events.end()};
 }
 
+std::optional<ParentLink> link_of(const KeyRow& row) {
+  if (row.instance) return row.instance->parent;
+  const Message* const start = row.mailbox.first_start();
+  return start ? start->record.parent : std::nullopt;
+}
+
 std::optional<std::string> parent_of(const KeyRow& row) {
-  const Message* const start = row.instance ? nullptr : row.mailbox.first_start();
-  const std::optional<ParentLink> none;
-  const std::optional<ParentLink>& link = row.instance ? row.instance->parent : start ? start->record.parent : none;
+  const std::optional<ParentLink> link = link_of(row);
   return link ? std::optional(link->instance) : std::nullopt;
 }
 

@@ -77,6 +77,8 @@ struct KeyRow {
   Places places;
 };
 
+// The link to its parent. Until the first commit it is that of the start that is delivered first.
+[[nodiscard]] std::optional<ParentLink> link_of(const KeyRow& row);
 // The instance id of its parent, whether the row is an instance already or only a queued start says so.
 [[nodiscard]] std::optional<std::string> parent_of(const KeyRow& row);
 // Neither an instance nor a message that could begin one.

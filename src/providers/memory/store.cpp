@@ -8,6 +8,15 @@
 
 namespace perdure::memory {
 
+namespace {
+
+// Whether the message requests the end of this instance. The cancel of another parent does not.
+bool requests_end(const KeyRow& row, const MessageRecord& message) {
+  return ends_instance(message.kind) && (!message.parent || message.parent == link_of(row));
+}
+
+}  // namespace
+
 bool Store::lacks_receiver(const MessageRecord& message) const {
   if (!message.must_exist || planted(PlantedFault::kMissingReceiverNotSeen)) return false;
   const KeyRow* const row = keys.find(message.instance);
@@ -29,7 +38,7 @@ void Store::enqueue(const MessageRecord& message, Timestamp now) {
   queued.record.must_exist = false;
   row.mailbox.add(++last_message, std::move(queued));
   // A backoff waits for code that can run the instance; ending it needs none.
-  if (ends_instance(message.kind)) row.not_before = row.lock ? std::optional(kEndRequested) : std::nullopt;
+  if (requests_end(row, message)) row.not_before = row.lock ? std::optional(kEndRequested) : std::nullopt;
   keys.reindex(row);
 }
 

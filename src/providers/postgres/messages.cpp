@@ -25,7 +25,13 @@ void MessageLists::add(const MessageRecord& message, bool receiver_exists) {
   links_.add(link.rest);
   topics_.instances = true;
   Receiver& receiver = receivers_[message.instance];
-  receiver.ends = receiver.ends || ends_instance(message.kind);
+  if (ends_instance(message.kind) && message.parent) {
+    cancelled_.add(message.instance);
+    cancelled_parents_.add(link.parent);
+    cancelled_links_.add(link.rest);
+  } else {
+    receiver.ends = receiver.ends || ends_instance(message.kind);
+  }
   if (must_exist) {
     if (!std::exchange(receiver.sought, true)) sought_.push_back(message.instance);
   } else if (!std::exchange(receiver.made, true)) {
@@ -56,7 +62,8 @@ Call MessageLists::insertion() const {
 Call MessageLists::scheduling(Milliseconds retention) const {
   List ends = booleans();
   for (const std::string& id : receivers()) ends.add(receivers_.at(id).ends);
-  return {sql::kNoteMessages, Parameters(instances(), ends, retention)};
+  return {sql::kNoteMessages,
+          Parameters(instances(), ends, cancelled_, cancelled_parents_, cancelled_links_, retention)};
 }
 
 void MessageLists::append_calls(std::vector<Call>& calls, Milliseconds retention) {

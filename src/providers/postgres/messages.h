@@ -46,7 +46,7 @@ class MessageLists {
   struct Receiver {
     bool made = false;    // by a message without must_exist
     bool sought = false;  // by a message with must_exist
-    bool ends = false;    // it receives a cancel or terminate
+    bool ends = false;    // it receives a terminate, or a cancel without a link
   };
   [[nodiscard]] std::vector<std::string> receivers() const;
 
@@ -62,6 +62,10 @@ class MessageLists {
   List parents_ = texts();
   List links_ = texts();
   List must_exist_ = booleans();
+  // Cancels with a link: their receivers, and the links.
+  List cancelled_ = texts();
+  List cancelled_parents_ = texts();
+  List cancelled_links_ = texts();
   std::unordered_set<std::string> begun_;    // by a start in these lists
   std::unordered_set<std::string> checked_;  // by the store
   List checked_instances_ = texts();

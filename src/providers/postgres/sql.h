@@ -37,7 +37,8 @@ inline constexpr const char* kForgetEmptyById =
     "SELECT forget_empty(ARRAY(SELECT i.key FROM unnest($1::text[]) u(id) JOIN instances i ON i.id = u.id))";
 
 // Schedules instances that got messages.
-inline constexpr const char* kNoteMessages = "SELECT note_messages($1::text[], $2::boolean[], $3::bigint)";
+inline constexpr const char* kNoteMessages =
+    "SELECT note_messages($1::text[], $2::boolean[], $3::text[], $4::text[], $5::text[], $6::bigint)";
 
 inline constexpr const char* kFetchInstances =
     "SELECT * FROM fetch_instances($1::bigint, $2::bigint, $3::bigint, $4::text, $5::text[], $6::text[], $7::text[],"

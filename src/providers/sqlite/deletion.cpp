@@ -37,11 +37,15 @@ bool Store::is_running(const InstanceRow& row) {
   return row.identity.status == ExecutionStatus::kRunning;
 }
 
+StoredLink Store::link_of(const InstanceRow& row) {
+  if (row.is_instance()) return row.identity.parent;
+  Query query = connection_.query(sql::kFirstStartLink, row.key);
+  if (!query.step()) return {};
+  return {.parent = query.optional_text(0), .rest = query.optional_text(1)};
+}
+
 std::optional<std::string> Store::parent_of(const InstanceRow& row) {
-  if (row.is_instance()) return row.identity.parent.parent;
-  Query query = connection_.query(sql::kFirstStartParent, row.key);
-  if (!query.step()) return std::nullopt;
-  return query.optional_text(0);
+  return link_of(row).parent;
 }
 
 std::vector<InstanceRow> Store::started_children_of(const InstanceRow& row) {

@@ -229,7 +229,8 @@ void Store::insert_message(InstanceRow& row, const MessageRecord& message) {
     ++row.progress.starts;
     if (!row.is_instance() && row.progress.starts == 1) row.identity.name = message.name;
   }
-  if (ends_instance(message.kind))
+  // The cancel of another parent does not concern this instance.
+  if (ends_instance(message.kind) && (!message.parent || link == link_of(row)))
     row.schedule.not_before = row.schedule.token ? std::optional(kEndRequested) : std::nullopt;
 }
 

@@ -54,8 +54,8 @@ inline constexpr const char* kFirstStart = "SELECT min(visible_at) FROM messages
 inline constexpr const char* kFirstContinuation = "SELECT min(visible_at) FROM messages WHERE key = ?1 AND kind = 2";
 inline constexpr const char* kFirstStartName =
     "SELECT name FROM messages WHERE key = ?1 AND kind IN (1, 2) ORDER BY visible_at, id LIMIT 1";
-inline constexpr const char* kFirstStartParent =
-    "SELECT parent FROM messages WHERE key = ?1 AND kind IN (1, 2) ORDER BY visible_at, id LIMIT 1";
+inline constexpr const char* kFirstStartLink =
+    "SELECT parent, parent_link FROM messages WHERE key = ?1 AND kind IN (1, 2) ORDER BY visible_at, id LIMIT 1";
 inline constexpr const char* kHasOldButQueueMessages =
     "SELECT 1 FROM messages WHERE key = ?1 AND kind <> 7 AND visible_at <= ?2 LIMIT 1";
 inline constexpr const char* kVisibleStarts =
@@ -222,8 +222,8 @@ inline constexpr std::array kHotStatements = {kFindInstance,
                                               kFirstStart,
                                               kFirstContinuation,
                                               kFirstStartName,
-                                              kFirstStartParent,
-                                              kHasOldButQueueMessages,
+                                              kFirstStartLink,
+                                               kHasOldButQueueMessages,
                                               kVisibleStarts,
                                               kVisibleOthers,
                                               kVisibleEnds,

@@ -218,6 +218,8 @@ class Store {
 
   // deletion.cpp
   [[nodiscard]] bool is_running(const InstanceRow& row);
+  // The link of an instance to its parent. Until the first commit it is that of the start that is delivered first.
+  [[nodiscard]] StoredLink link_of(const InstanceRow& row);
   // The parent of an instance, or of an id with only a queued start.
   [[nodiscard]] std::optional<std::string> parent_of(const InstanceRow& row);
   [[nodiscard]] std::vector<InstanceRow> started_children_of(const InstanceRow& row);

@@ -203,12 +203,21 @@ ParentLink Invention::link() {
           .incarnation = dice_.between(0, 1'000)};
 }
 
+ParentLink Invention::link_of(const std::string& instance) {
+  for (const Both<OrchestrationItem>& turn : run_.in_flight().turns) {
+    const auto& metadata = turn[0].metadata;
+    const bool is_known = turn[0].instance == instance && metadata && metadata->parent;
+    if (is_known && dice_.chance(50)) return *metadata->parent;
+  }
+  return link();
+}
+
 MessageRecord Invention::message(const std::string& instance) {
   const auto made = [&]() -> MessageRecord {
     switch (dice_.below(14)) {
       case 0: {
         MessageRecord record = cancel_message(instance);
-        if (dice_.chance(50)) record.parent = link();
+        if (dice_.chance(50)) record.parent = link_of(instance);
         return record;
       }
       case 1:

@@ -40,6 +40,8 @@ class Invention {
 
   [[nodiscard]] MessageRecord start(const std::string& instance);
   [[nodiscard]] ParentLink link();
+  // Of the instance, if one of its turns is in flight, but also any other.
+  [[nodiscard]] ParentLink link_of(const std::string& instance);
   // For the orchestrator queue, of any kind that belongs there.
   [[nodiscard]] MessageRecord message(const std::string& instance);
   [[nodiscard]] MessageRecord activity(const std::string& instance, ExecutionId execution, EventId id);

@@ -118,7 +118,7 @@ void Audit::fetched(const OrchestrationFetch& fetch, const OrchestrationBatch& b
     const auto& lock = instance.lock;
     if (instance.lost_start) instance.not_before.reset();
     if (!instance.lost_start) check_lapse(quoted(item.instance), lock, now);
-    if (instance.not_before && *instance.not_before > now) {
+    if (instance.not_before && *instance.not_before > now && !instance.may_come_early) {
       problem(quoted(item.instance) + " was fetched " + std::to_string((*instance.not_before - now).count()) +
               " ms before the delay was over with which it had been given back");
     }
@@ -143,6 +143,7 @@ void Audit::fetched(const OrchestrationFetch& fetch, const OrchestrationBatch& b
     }
     instance.lock = Lock{item.token.value, item.locked_until, {}, fetch.owner, now, fetch.lock_timeout};
     instance.end_requested = false;
+    instance.may_come_early = false;
     instance.lost_start = false;
     moment(item.locked_until);
     check_messages(instance, fetch, item, now);
@@ -372,7 +373,9 @@ void Audit::enqueued(const MessageRecord& message, Timestamp now) {
   const Timestamp visible_at = std::max(message.visible_at.value_or(now), now);
   Instance& instance = instances_[message.instance];
   instance.queue.push_back({message, message.visible_at.value_or(now), ++last_position_, {}, {}, false, false});
-  if (perdure::ends_instance(message.kind)) {
+  const std::optional<bool> ends = ends_delay(instance, message);
+  if (!ends) instance.may_come_early = true;
+  if (ends == true) {
     instance.not_before.reset();
     instance.end_requested = true;
   }

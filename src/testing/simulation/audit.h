@@ -130,7 +130,8 @@ class Audit {
     bool exists = false;
     bool ended = false;  // its execution, and there is no next one
     std::optional<Timestamp> not_before;
-    bool end_requested = false;  // since it was fetched last
+    bool end_requested = false;   // since it was fetched last
+    bool may_come_early = false;  // perhaps the end of its delay was requested; until the next fetch
     std::optional<CommitId> last_commit;
     std::string name;                     // of its orchestration
     std::optional<ParentLink> parent;     // as its first commit says
@@ -161,6 +162,9 @@ class Audit {
   void moment(Timestamp at) { moments_.insert(at); }
   // There is an instance, or a start that is queued.
   [[nodiscard]] bool is_known(const std::string& id) const;
+  // Whether the message ends the delay of the instance; the cancel of another parent does not. Returns std::nullopt if
+  // it depends on a start that the store may have deleted.
+  [[nodiscard]] static std::optional<bool> ends_delay(const Instance& instance, const MessageRecord& message);
   // Who has the lock, if this is the token of it and its time is not over.
   [[nodiscard]] Instance* owner_of(const LockToken& token, Timestamp now);
   [[nodiscard]] Activity* worker_of(const LockToken& token, Timestamp now);

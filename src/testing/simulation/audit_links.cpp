@@ -117,6 +117,19 @@ std::vector<std::string> Audit::orphan_ids() const {
   return ids;
 }
 
+std::optional<bool> Audit::ends_delay(const Instance& instance, const MessageRecord& message) {
+  if (!perdure::ends_instance(message.kind)) return false;
+  if (!message.parent) return true;
+  if (instance.exists) return message.parent == instance.parent;
+  const Queued* first = nullptr;
+  for (const Queued& each : instance.queue) {
+    if (!begins_execution(each.record.kind)) continue;
+    if (each.may_be_discarded) return std::nullopt;
+    if (first == nullptr || each.visible_at < first->visible_at) first = &each;
+  }
+  return first != nullptr && message.parent == first->record.parent;
+}
+
 void Audit::note_parent(Instance& instance, const TurnCommit& commit, const Queue& consumed) {
   if (!commit.started || !commit.started->parent || instance.incarnation != commit.commit_id) return;
   const EventRecord* const event = find_event<events::OrchestrationStarted>(commit);

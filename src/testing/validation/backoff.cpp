@@ -151,6 +151,74 @@ void a_cancel_during_an_expired_lock_is_delayed_with_its_instance(ProviderFactor
   scene.fetch();
 }
 
+// It does not concern the instance, so it may not cost it an attempt.
+void a_cancel_of_another_parent_does_not_end_the_backoff(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("top");
+  scene.create_child("child", "parent");
+  back_off(scene, "top");
+  back_off(scene, "child");
+  MessageRecord earlier = parent_cancel_message("child", "parent");
+  earlier.parent = link_to("parent", 2);  // of another incarnation of the parent
+  for (const MessageRecord& cancel : {parent_cancel_message("top", "parent"), earlier}) scene.enqueue(cancel);
+  scene.fetch_nothing();
+  scene.enqueue(parent_cancel_message("child", "parent"));
+  const OrchestrationItem item = scene.fetch();
+  expect_messages(item, {event_message("child", "wake"), earlier, parent_cancel_message("child", "parent")});
+  expect_equal(item.attempt_count, 2U, "the attempts");
+  scene.ack(scene.commit_of(item));
+  scene.advance(kDelay);
+  expect_messages(scene.fetch(), {event_message("top", "wake"), parent_cancel_message("top", "parent")});
+}
+
+void until_the_first_commit_the_first_start_has_the_parent(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue_start("top");
+  abandon(scene, scene.fetch().token, kDelay);
+  scene.enqueue(child_start_message("child", "first"));
+  abandon(scene, scene.fetch().token, kDelay);
+  scene.enqueue(child_start_message("child", "second"));
+  scene.enqueue(parent_cancel_message("child", "second"));
+  scene.enqueue(parent_cancel_message("top", "second"));
+  scene.fetch_nothing();
+  scene.enqueue(parent_cancel_message("child", "first"));
+  const OrchestrationItem item = scene.fetch();
+  expect_messages(item, {child_start_message("child", "first"), child_start_message("child", "second"),
+                         parent_cancel_message("child", "second"), parent_cancel_message("child", "first")});
+  expect_equal(item.attempt_count, 2U, "the attempts");
+  scene.advance(kDelay);
+  const OrchestrationItem top = scene.fetch();
+  expect_messages(top, {start_message("top"), parent_cancel_message("top", "second")});
+  expect_equal(top.attempt_count, 2U, "the attempts");
+}
+
+void a_commit_ends_the_backoff_of_its_own_children_only(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.create("parent");
+  scene.create("other");
+  scene.create_child("child", "parent");
+  back_off(scene, "other");
+  back_off(scene, "child");
+  TurnCommit commit = scene.commit_of(scene.wake("parent"));
+  commit.messages = {parent_cancel_message("other", "parent"), parent_cancel_message("child", "parent")};
+  scene.ack(commit);
+  expect_messages(scene.fetch(), {event_message("child", "wake"), parent_cancel_message("child", "parent")});
+}
+
+void a_cancel_of_another_parent_during_the_lock_is_delayed(ProviderFactory& factory) {
+  Scene scene(factory);
+  scene.enqueue(child_start_message("child", "parent"));
+  LockToken lock = scene.fetch().token;
+  scene.enqueue(parent_cancel_message("child", "other"));
+  abandon(scene, lock, kDelay);
+  scene.fetch_nothing();
+  scene.advance(kDelay);
+  lock = scene.fetch().token;
+  scene.enqueue(parent_cancel_message("child", "parent"));
+  abandon(scene, lock, kDelay);
+  expect_equal(scene.fetch().attempt_count, 3U, "the attempts");
+}
+
 void each_abandon_sets_the_backoff_anew(ProviderFactory& factory) {
   Scene scene(factory);
   scene.create("order");
@@ -240,6 +308,14 @@ ValidationTests backoff_tests() {
        &a_cancel_that_was_fetched_is_delayed_with_its_instance},
       {"backoff", "a_cancel_during_an_expired_lock_is_delayed_with_its_instance",
        &a_cancel_during_an_expired_lock_is_delayed_with_its_instance},
+      {"backoff", "a_cancel_of_another_parent_does_not_end_the_backoff",
+       &a_cancel_of_another_parent_does_not_end_the_backoff},
+      {"backoff", "until_the_first_commit_the_first_start_has_the_parent",
+       &until_the_first_commit_the_first_start_has_the_parent},
+      {"backoff", "a_commit_ends_the_backoff_of_its_own_children_only",
+       &a_commit_ends_the_backoff_of_its_own_children_only},
+      {"backoff", "a_cancel_of_another_parent_during_the_lock_is_delayed",
+       &a_cancel_of_another_parent_during_the_lock_is_delayed},
       {"backoff", "each_abandon_sets_the_backoff_anew", &each_abandon_sets_the_backoff_anew},
       {"backoff", "a_backoff_that_is_over_leaves_no_trace_in_the_order",
        &a_backoff_that_is_over_leaves_no_trace_in_the_order},

@@ -126,7 +126,7 @@ BEGIN
            left_messages[place].parent_link, left_messages[place].body
     FROM instances i WHERE i.id = left_ids[place];
   END LOOP;
-  PERFORM note_messages(targets, array_fill(false, ARRAY[cardinality(targets)]), retention);
+  PERFORM note_messages(targets, array_fill(false, ARRAY[cardinality(targets)]), '{}', '{}', '{}', retention);
 END $$;
 
 -- problem: NULL on success, else 'unknown', 'child' with the parent, or 'running' with the running instance. The caller

@@ -110,12 +110,26 @@ BEGIN
 END $$;
 
 -- Schedules rows that got messages, and that the caller has locked. A cancel or terminate does not wait for the end of
--- a backoff; on a locked row, not_before = 0 signals this to the abandon. Until the first commit the start that is
--- delivered first determines which code a node needs.
-CREATE FUNCTION note_messages(ids text[], ends_it boolean[], retention bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- a backoff; on a locked row, not_before = 0 signals this to the abandon. `cancelled` are the receivers of cancels from
+-- parents, whose links `parents` and `links` are: such a cancel ends the backoff only of an instance with this link.
+-- Until the first commit the start that is delivered first determines the link, and which code a node needs.
+CREATE FUNCTION note_messages(
+    ids text[], ends_it boolean[], cancelled text[], parents text[], links text[], retention bigint)
+  RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   noted bigint;
 BEGIN
+  IF cardinality(cancelled) > 0 THEN
+    ends_it := ARRAY(
+      SELECT t.ends OR EXISTS (
+        SELECT 1 FROM unnest(cancelled, parents, links) c(id, parent, link)
+        JOIN instances i ON i.id = c.id
+        LEFT JOIN LATERAL (SELECT m.parent, m.parent_link FROM messages m
+          WHERE m.key = i.key AND m.kind IN (1, 2) ORDER BY m.visible_at, m.id LIMIT 1) s ON i.created_at IS NULL
+        WHERE c.id = t.id AND c.parent = CASE WHEN i.created_at IS NULL THEN s.parent ELSE i.parent END
+          AND c.link = CASE WHEN i.created_at IS NULL THEN s.parent_link ELSE i.parent_link END)
+      FROM unnest(ids, ends_it) WITH ORDINALITY t(id, ends, place) ORDER BY t.place);
+  END IF;
   UPDATE instances i
   SET not_before = CASE WHEN NOT t.ends THEN i.not_before WHEN i.token IS NOT NULL THEN 0 END,
       ready_at = greatest((SELECT d.due FROM messages_due(i.key, i.status) d),
