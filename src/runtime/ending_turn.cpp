@@ -72,7 +72,7 @@ void add_end_requests(OrchestrationItem& item, DecodedMessages& decoded) {
   ends.metadata = item.metadata;
   ends.incarnation = item.incarnation;
   ends.messages = std::exchange(item.end_requests, {});
-  DecodedMessages more = decode_messages_of(ends);
+  DecodedMessages more = decode_messages_of(ends, link_of(item));
   std::erase_if(ends.messages, [&](const QueuedMessage& message) {
     return std::any_of(more.undecodable.begin(), more.undecodable.end(),
                        [&](const UndecodableMessage& each) { return each.id == message.id; });

@@ -24,21 +24,23 @@ bool is_foreign_outcome(const MessageRecord& record, const OrchestrationItem& it
   }
 }
 
+bool is_foreign_cancel(const MessageRecord& record, const std::optional<ParentLink>& link) {
+  return record.kind == MessageKind::kCancelInstance && record.parent && record.parent != link;
+}
+
 // A start that meets an instance, the cancel of a parent that the instance does not have, or the outcome of a child
 // that another incarnation of the instance has scheduled.
 bool is_for_another(const MessageRecord& record, const OrchestrationItem& item) {
   if (!item.metadata) return false;
   if (record.kind == MessageKind::kStartOrchestration) return true;
-  if (record.kind == MessageKind::kCancelInstance) return record.parent && record.parent != item.metadata->parent;
-  return is_foreign_outcome(record, item);
+  return is_foreign_cancel(record, item.metadata->parent) || is_foreign_outcome(record, item);
 }
 
 // The parts of an undecodable message that its envelope has, or std::nullopt if they do not suffice.
-std::optional<MessageBody> body_from_envelope(const QueuedMessage& queued, const OrchestrationItem& item) {
+std::optional<MessageBody> body_from_envelope(const QueuedMessage& queued, const OrchestrationItem& item,
+                                              const std::optional<ParentLink>& link) {
   const MessageRecord& record = queued.record;
-  if (record.kind == MessageKind::kCancelInstance && is_for_another(record, item)) {
-    return messages::CancelInstance{{}, record.parent};
-  }
+  if (is_foreign_cancel(record, link)) return messages::CancelInstance{{}, record.parent};
   const bool begins_instance = !item.metadata && &queued == &item.messages.front();
   if (record.kind != MessageKind::kStartOrchestration || begins_instance) return std::nullopt;
   return messages::StartOrchestration{record.name, std::nullopt, std::nullopt, record.parent};
@@ -46,12 +48,18 @@ std::optional<MessageBody> body_from_envelope(const QueuedMessage& queued, const
 
 }  // namespace
 
-DecodedMessages decode_messages_of(const OrchestrationItem& item) {
+std::optional<ParentLink> link_of(const OrchestrationItem& item) {
+  if (item.metadata) return item.metadata->parent;
+  const bool starts = !item.messages.empty() && begins_execution(item.messages.front().record.kind);
+  return starts ? item.messages.front().record.parent : std::nullopt;
+}
+
+DecodedMessages decode_messages_of(const OrchestrationItem& item, const std::optional<ParentLink>& link) {
   DecodedMessages decoded = decode_queued_messages(item.messages);
   std::erase_if(decoded.undecodable, [&](const UndecodableMessage& undecodable) {
     const auto queued = std::find_if(item.messages.begin(), item.messages.end(),
                                      [&](const QueuedMessage& each) { return each.id == undecodable.id; });
-    const std::optional<MessageBody> body = body_from_envelope(*queued, item);
+    const std::optional<MessageBody> body = body_from_envelope(*queued, item, link);
     if (body) decoded.messages.push_back({item.instance, std::nullopt, std::nullopt, *body});
     return body.has_value();
   });

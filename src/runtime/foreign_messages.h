@@ -16,10 +16,16 @@
 
 namespace perdure::runtime {
 
-// Decodes the messages of an item. An undecodable message of another sender is represented by its envelope, so that it
-// does not end the instance that it meets.
-[[nodiscard]] DecodedMessages decode_messages_of(const OrchestrationItem& item);
+// The link of the instance to its parent, even if neither the history nor the start can be decoded. Before the first
+// turn it is that of the start that is delivered first.
+[[nodiscard]] std::optional<ParentLink> link_of(const OrchestrationItem& item);
 
+// Decodes the messages of an item whose instance has this link. An undecodable message of another sender is represented
+// by its envelope, so that it does not end the instance that it meets.
+[[nodiscard]] DecodedMessages decode_messages_of(const OrchestrationItem& item, const std::optional<ParentLink>& link);
+
+// Returns false before the first turn. A commit that only discards messages would reset the attempts of the start, and
+// the first turn refuses or discards them anyway.
 [[nodiscard]] bool has_foreign_messages(const OrchestrationItem& item);
 
 // Removes all other messages from the item and from `decoded`: starts, foreign cancels and foreign outcomes remain.

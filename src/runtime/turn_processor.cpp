@@ -50,7 +50,9 @@ std::string to_text(const std::vector<VersionRange>& ranges) {
 // A task while it is worked on.
 struct TurnProcessor::Turn {
   explicit Turn(TurnTask of)
-      : task(std::move(of)), messages(decode_messages_of(task.item)), execution(task.item.execution_id) {
+      : task(std::move(of)),
+        messages(decode_messages_of(task.item, link_of(task.item))),
+        execution(task.item.execution_id) {
     // The next execution begins with nothing but the values; the history that came along is its predecessor's.
     begins_next = task.item.metadata && task.item.metadata->status == ExecutionStatus::kContinuedAsNew;
     if (begins_next) {
@@ -76,12 +78,7 @@ struct TurnProcessor::Turn {
 
   // The first commit creates the instance, and its id is the incarnation.
   [[nodiscard]] std::uint64_t incarnation() const { return item().metadata ? item().incarnation : task.commit_id; }
-  // The link to its parent. It is known even where neither the history nor the start can be decoded.
-  [[nodiscard]] std::optional<ParentLink> link() const {
-    if (item().metadata) return item().metadata->parent;
-    const bool starts = !item().messages.empty() && begins_execution(item().messages.front().record.kind);
-    return starts ? item().messages.front().record.parent : std::nullopt;
-  }
+  [[nodiscard]] std::optional<ParentLink> link() const { return link_of(item()); }
 
   // Other starts may wait behind it, of parents that get the refusal that the id is taken.
   [[nodiscard]] bool start_is_unreadable() const {

@@ -197,6 +197,47 @@ TEST_P(Undecodable, AChildStartThatMeetsAnotherInstanceIsRefusedAndEndsNothing) 
   }
 }
 
+// The envelope of the cancel shows that it is for another instance, and the start that waits in front of it is
+// readable.
+TEST_P(Undecodable, ACancelOfAnotherParentDoesNotEndAQueuedInstance) {
+  cluster.client().start_orchestration("i", "Gate");
+  const ParentLink link{.instance = "parent", .execution_id = 1, .schedule_id = 2, .incarnation = 3};
+  MessageRecord cancel =
+      encode_message({"i", std::nullopt, std::nullopt, messages::CancelInstance{"not wanted", link}});
+  cancel.body = kGarbage;
+  ASSERT_TRUE(cluster.store()->enqueue_message(cancel).has_value());
+  cluster.start_node(registry, options);
+  cluster.settle();
+  EXPECT_EQ(cluster.state("i"), OrchestrationState::kRunning);
+  cluster.client().raise_event("i", "go", 3);
+  EXPECT_EQ(cluster.wait("i").result<int>(), 3);
+}
+
+// The link of a queued child is that of its start. A cancel of its own parent is not discarded unread.
+TEST_P(Undecodable, ACancelOfItsOwnParentWaitsForANodeThatReadsIt) {
+  const ParentLink link{.instance = "parent", .execution_id = 1, .schedule_id = 2, .incarnation = 3};
+  ASSERT_TRUE(
+      cluster.store()
+          ->enqueue_message(encode_message({"i", std::nullopt, std::nullopt,
+                                            messages::StartOrchestration{"Gate", std::nullopt, std::nullopt, link}}))
+          .has_value());
+  ASSERT_TRUE(cluster.store()
+                  ->enqueue_message(
+                      encode_message({"i", std::nullopt, std::nullopt, messages::CancelInstance{"not wanted", link}}))
+                  .has_value());
+  const auto old_view = std::make_shared<Distorting>(cluster.store());
+  old_view->message = [](MessageRecord& record) {
+    if (record.kind == MessageKind::kCancelInstance) record.body = kGarbage;
+  };
+  auto& old = cluster.start_node(registry, options, old_view);
+  cluster.settle();
+  EXPECT_EQ(old_view->distorted_fetches, 1);
+  EXPECT_EQ(cluster.state("i"), OrchestrationState::kPending);
+  cluster.stop_node(old);
+  cluster.start_node(registry, options);
+  EXPECT_EQ(cluster.wait("i").state, OrchestrationState::kCancelled);
+}
+
 TEST_P(Undecodable, ACancelLeavesAnExecutionOfAnotherEngineToANodeThatReplaysIt) {
   auto& beginner = cluster.start_node(registry, options);
   cluster.client().start_orchestration("i", "Gate");
