@@ -22,10 +22,10 @@ constexpr Milliseconds kLong{30'000};
 class JumpingClock final : public Clock {
  public:
   [[nodiscard]] Timestamp now() const override { return now_.load(); }
-  [[nodiscard]] Milliseconds steady() const override { return now() - kBeginning; }
+  [[nodiscard]] Milliseconds steady() const override { return now() - kFirstMoment; }
   [[nodiscard]] std::string steady_origin() const override { return "one"; }
   void wait_until(std::unique_lock<std::mutex>&, std::condition_variable&, Milliseconds until) override {
-    now_ = kBeginning + until;
+    now_ = kFirstMoment + until;
   }
   void advance(Milliseconds by) { now_ = now_.load() + by; }
 
