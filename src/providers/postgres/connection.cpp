@@ -144,6 +144,10 @@ void Connection::send(const Call& call, std::vector<const char*>& sent) {
 
 std::vector<Rows> Connection::run(std::span<const Call> calls, Deadline deadline) {
   if (!handle_) throw PostgresError("", "the connection to the server is lost");
+  // While the server works on the calls nothing needs memory: a caller without any releases the locks of a fetch at
+  // once, which must not come before the fetch.
+  std::vector<Rows> answers;
+  answers.reserve(calls.size());
   std::vector<const char*> newly_prepared;
   std::vector<std::size_t> preparations;  // how many statements each call prepared before itself
   preparations.reserve(calls.size());
@@ -155,10 +159,8 @@ std::vector<Rows> Connection::run(std::span<const Call> calls, Deadline deadline
   if (PQpipelineSync(handle_.get()) != 1) fail_lost(trimmed(PQerrorMessage(handle_.get())));
   flush(deadline);
 
-  std::vector<Rows> answers;
-  answers.reserve(calls.size());
   std::optional<PostgresError> error;
-  std::size_t prepared = 0;
+  std::size_t prepared = 0;  // the first of `newly_prepared`: after an error the server prepares nothing more
   for (std::size_t index = 0; index < calls.size(); ++index) {
     for (std::size_t part = 0; part <= preparations[index]; ++part) {
       ResultPtr result = next_result(deadline);
@@ -167,8 +169,7 @@ std::vector<Rows> Connection::run(std::span<const Call> calls, Deadline deadline
       const bool done = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
       if (!done && status != PGRES_PIPELINE_ABORTED && !error) error = error_of(result.get());
       if (part < preparations[index]) {
-        if (done) prepared_.insert(newly_prepared[prepared]);
-        ++prepared;
+        if (done) ++prepared;
       } else {
         answers.emplace_back(result.release());
       }
@@ -181,6 +182,7 @@ std::vector<Rows> Connection::run(std::span<const Call> calls, Deadline deadline
   const ResultPtr end = next_result(deadline);
   if (PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC)
     fail_lost("protocol error: unexpected number of results in the pipeline; the connection is closed");
+  prepared_.insert(newly_prepared.begin(), newly_prepared.begin() + static_cast<std::ptrdiff_t>(prepared));
   if (error) throw PostgresError(*error);
   return answers;
 }
