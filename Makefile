@@ -135,7 +135,7 @@ ifneq ($(FUZZ_SECONDS),)
 	done
 endif
 
-# Prints the table of docs/testing.md. Takes a few minutes; MUTATION_ARGS='--only tag-ignored' for one fault.
+# Prints the table of docs/mutations.md. Takes a few minutes; MUTATION_ARGS='--only tag-ignored' for one fault.
 mutation: setup
 	@$(call configure,mutation)
 	@$(call build,mutation)

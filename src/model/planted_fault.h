@@ -1,5 +1,5 @@
 // PlantedFault: mistakes that are built into the engine and its memory store on purpose, one at a time, to prove that
-// the simulator finds them (`perdure mutation`, docs/testing.md). In every build but that one they are `false` at
+// the simulator finds them (`perdure mutation`, docs/mutations.md). In every build but that one they are `false` at
 // compile time, and nothing of them is left.
 #pragma once
 
