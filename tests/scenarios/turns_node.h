@@ -14,7 +14,7 @@
 
 namespace perdure::test {
 
-inline constexpr Milliseconds kNoRenewal{20 * 60'000};
+inline constexpr Milliseconds kNoRenewal{60 * 60'000};
 
 inline RuntimeOptions options_without_renewals() {
   RuntimeOptions options;

@@ -8,7 +8,7 @@
 namespace perdure::test {
 
 // How long a test waits for what must happen before it calls it a failure. Nothing is measured with it.
-inline constexpr std::chrono::seconds kPatience{30};
+inline constexpr std::chrono::seconds kPatience{120};
 
 // Whether it comes true while there is patience.
 template <class Predicate>
