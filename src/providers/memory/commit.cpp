@@ -12,7 +12,7 @@ namespace perdure::memory {
 
 namespace {
 
-// Steps 6 and 7: the instance and the execution that the turn belongs to.
+// Steps 7 and 8: the instance and the execution that the turn belongs to.
 Execution& begin_or_continue(Store& store, KeyRow& row, const TurnCommit& commit, Timestamp now) {
   if (!row.instance) {
     row.instance.emplace();
@@ -38,7 +38,7 @@ bool continues(const TurnCommit& commit) {
   return commit.status && commit.status->status == ExecutionStatus::kContinuedAsNew;
 }
 
-// Steps 6 to 11: what the turn says about the instance itself.
+// Steps 7 to 12: what the turn says about the instance itself.
 void write_instance(Store& store, KeyRow& row, const TurnCommit& commit, Timestamp now) {
   Execution& execution = begin_or_continue(store, row, commit, now);
   Instance& instance = *row.instance;
@@ -69,7 +69,7 @@ void remove_completed_work(Store& store, const TurnCommit& commit, Timestamp now
   }
 }
 
-// Steps 12 and 13, and the fast path's (b).
+// Steps 13 and 14, and the fast path's (b).
 std::vector<ClaimedActivity> queue_activities(Store& store, const KeyRow& row, const TurnCommit& commit,
                                               Timestamp now) {
   std::vector<Position> queued;
