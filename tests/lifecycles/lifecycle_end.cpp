@@ -1,4 +1,5 @@
 // The end of a seed: when nothing runs any more, and what must hold then.
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -29,29 +30,40 @@ std::vector<std::string> LifecycleSeed::members() const {
   return {ids.begin(), ids.end()};
 }
 
+bool LifecycleSeed::has_queued_starts() const {
+  StartQuery query;
+  do {
+    const StartPage page = world_.store->admin()->list_queued_starts(query).value();
+    const auto is_here = [&](const QueuedStart& start) { return start.instance.starts_with(prefix_); };
+    if (std::any_of(page.starts.begin(), page.starts.end(), is_here)) return true;
+    query.cursor = page.next;
+  } while (!query.cursor.empty());
+  return false;
+}
+
+// The reads take time. What an instance started before it was seen at its end is queued then, or a new member.
 bool LifecycleSeed::all_ended(bool terminate_them) {
   bool ended = true;
-  for (const std::string& id : members()) {
+  const std::vector<std::string> before = members();
+  for (const std::string& id : before) {
     const OrchestrationStatus status = client_.get_orchestration_status(id);
     if (status.state == OrchestrationState::kNotFound || status.ended()) continue;
     ended = false;
     if (terminate_them) terminate(id);
   }
-  return ended;
+  return ended && !has_queued_starts() && members() == before;
 }
 
-// Twice in a row, since an instance that ends may have started another just before. Half of the seeds end by
-// themselves: nothing in them waits forever. Termination would hide a parent that has no outcome of its child.
+// Half of the seeds end by themselves: nothing in them waits forever. Termination would hide a parent that has no
+// outcome of its child.
 void LifecycleSeed::end_all() {
   try {
     constexpr int kLooksBetweenTerminations = 50;
     int looks = 0;
-    int in_a_row = 0;
     const bool ended = eventually(
         [&] {
           const bool terminate = seed_ % 2 == 0 && looks++ % kLooksBetweenTerminations == 0;
-          in_a_row = all_ended(terminate) ? in_a_row + 1 : 0;
-          return in_a_row >= 2;
+          return all_ended(terminate);
         },
         kLifePatience);
     for (const std::string& id : members()) {

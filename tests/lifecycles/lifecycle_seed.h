@@ -92,6 +92,7 @@ class LifecycleSeed {
   // ---- the end (lifecycle_end.cpp) ----
   void end_all();
   [[nodiscard]] std::vector<std::string> members() const;
+  [[nodiscard]] bool has_queued_starts() const;
   [[nodiscard]] bool all_ended(bool terminate);
   void check_histories();
   void check_messages(const std::string& id, const std::string& generation);
