@@ -18,6 +18,7 @@
 #include "runtime/threaded.h"
 #include "support/postgres_session.h"
 #include "support/postgres_shared.h"
+#include "support/sanitized.h"
 #include "support/temporary_folder.h"
 
 namespace perdure::test {
@@ -254,7 +255,11 @@ TEST_P(Forked, RuntimeThrowsInAChild) {
               expect("idle", [&] { static_cast<void>(runtime.idle()); });
               expect("health", [&] { static_cast<void>(runtime.health()); });
               expect("set_version_policy", [&] { runtime.set_version_policy("Flow", VersionPolicy::latest()); });
-              complaints.expect_throw<ProviderFailure>("a new runtime", [&] { const Runtime other(store, registry); });
+              // A runtime makes its threads before it calls the store, and the thread sanitizer ends a child that does.
+              if (!PERDURE_TEST_SANITIZED) {
+                complaints.expect_throw<ProviderFailure>("a new runtime",
+                                                         [&] { const Runtime other(store, registry); });
+              }
               return complaints.none();
             }),
             0);
