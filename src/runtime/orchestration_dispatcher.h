@@ -83,7 +83,7 @@ class OrchestrationDispatcher {
 
   // Begins nothing new and gives back what has not begun, without counting it.
   void drain();
-  // Abandons the turns whose commits the store refuses, uncounted: nobody repeats them once the node has ended.
+  // Abandons the turns whose commits the store refuses, uncounted: an ended node repeats no call.
   void stop_repeating();
   // Nothing is locked and nothing is under way.
   [[nodiscard]] bool idle() const noexcept { return jobs_.empty() && outstanding_.empty() && !holds_locks(); }

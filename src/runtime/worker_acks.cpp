@@ -145,8 +145,8 @@ void WorkerDispatcher::give_back_or_settle(RunId id) {
   give_back_later(id, Milliseconds(0), true);
 }
 
-// Abandons the activities whose outcomes the store refuses: nobody repeats these calls once the node has ended. If the
-// store refuses an outcome in progress, ack_failed() abandons its activity.
+// Abandons the activities whose outcomes the store refuses: an ended node repeats no call. If the store refuses an
+// outcome in progress, ack_failed() abandons its activity.
 void WorkerDispatcher::stop_repeating() {
   repeating_stopped_ = true;
   std::vector<RunId> refused(to_ack_alone_.begin(), to_ack_alone_.end());

@@ -20,7 +20,7 @@ TEST_F(Audited, AnInstanceThatComesBackBeforeItsDelayIsOver) {
   fetch_first();
   audit.abandoned({.token = token("t1"), .delay = Milliseconds(300), .ignore_attempt = false}, {}, kNow);
   audit.fetched({}, batch_of(first_item("t2", 2), kNow + Milliseconds(200)));
-  expect_problem("'a' was fetched 100 ms before the delay was over");
+  expect_problem("'a' was fetched 100 ms before the delay of its abandon had passed");
 }
 
 TEST_F(Audited, ACancelEndsADelay) {
@@ -40,7 +40,7 @@ TEST_F(Audited, ACancelOfAnotherParentEndsNoDelay) {
   OrchestrationItem item = first_item("t2", 2);
   item.messages.push_back({8, parent_cancel_message("a", "p")});
   audit.fetched({}, batch_of(item));
-  expect_problem("'a' was fetched 300 ms before the delay was over");
+  expect_problem("'a' was fetched 300 ms before the delay of its abandon had passed");
 }
 
 TEST_F(Audited, AnActivityThatComesBackBeforeItsDelayIsOver) {

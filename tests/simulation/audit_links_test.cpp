@@ -157,7 +157,7 @@ TEST_F(LinkAudited, AChildThatHasNotBegunGoesWithItsParent) {
   remove("p");
   EXPECT_TRUE(audit.at_rest(kNow));
   start_child("c", start_of_child("c", "p"), {});
-  EXPECT_THAT(audit.problems(), ::testing::ElementsAre(::testing::HasSubstr("was delivered that nobody had sent"),
+  EXPECT_THAT(audit.problems(), ::testing::ElementsAre(::testing::HasSubstr("was delivered that was never sent"),
                                                        ::testing::HasSubstr("consumes a message that it did not get")));
 }
 

@@ -88,7 +88,7 @@ TEST_F(Audited, AnAttemptThatIsNotCounted) {
 TEST_F(Audited, ACommitOfSomebodyWhoLostTheLock) {
   fetch_first();
   audit.committed(first_commit(), accepted(), kNow + kLock);
-  expect_problem("accepted from somebody who had lost its lock");
+  expect_problem("accepted under a lost lock");
 }
 
 TEST_F(Audited, ACommitThatIsRefusedAlthoughTheLockHolds) {
@@ -149,7 +149,7 @@ TEST_F(Audited, AMessageThatIsDeliveredAgainAfterItWasConsumed) {
   OrchestrationItem item = first_item("t2");
   item.last_event_id = 1;
   audit.fetched({}, batch_of(item));
-  expect_problem("that nobody had sent, or that was consumed before");
+  expect_problem("that was never sent, or was consumed before");
 }
 
 TEST_F(Audited, AMessageThatIsDeliveredBeforeItsTime) {
@@ -160,7 +160,7 @@ TEST_F(Audited, AMessageThatIsDeliveredBeforeItsTime) {
   OrchestrationItem item = first_item();
   item.messages.push_back({8, timer});
   audit.fetched({}, batch_of(item));
-  expect_problem("that nobody had sent");
+  expect_problem("that was never sent");
 }
 
 TEST_F(Audited, AHistoryThatIsNotWhereItWas) {
@@ -191,7 +191,7 @@ TEST_F(Audited, AnOutcomeOfSomebodyWhoLostTheLock) {
   commit_first();
   audit.work_fetched({}, work("w1", 1));
   audit.work_acked({.token = token("w1"), .completion = {}}, {}, kNow + kLock);
-  expect_problem("accepted from somebody who had lost its lock");
+  expect_problem("accepted under a lost lock");
 }
 
 TEST_F(Audited, AnOutcomeThatIsRefusedAlthoughTheLockHolds) {

@@ -54,8 +54,8 @@ void withdraw_messages_of(Store& store, const std::string& parent) {
   }
 }
 
-// Starts without a parent that wait for an id which the row has. Nobody learns that they have no effect but by a
-// report.
+// Starts without a parent that wait for an id which the row has. Only a report makes their
+// removal visible.
 std::uint64_t starts_behind(const KeyRow& row) {
   const Message* const own = row.instance ? nullptr : row.mailbox.first_start();
   const auto& messages = row.mailbox.messages();

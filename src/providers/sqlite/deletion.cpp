@@ -151,7 +151,7 @@ Deletion Store::delete_rows(const std::vector<InstanceRow>& rows) {
   for (const InstanceRow& row : rows) deleted.insert(row.id);
   for (const InstanceRow& row : rows) {
     std::map<MessageId, MessageRecord> left_here = messages_left_of(row, deleted);
-    // Nobody learns that these have no effect but by a report.
+    // Only a report makes their removal visible.
     const std::int64_t starts = connection_.integer(kStartsBehind, row.key, row.is_instance());
     discard(
         {.instance = row.id, .count = static_cast<std::uint64_t>(starts), .reason = DiscardReason::kAlreadyStarted});

@@ -120,7 +120,7 @@ void Audit::fetched(const OrchestrationFetch& fetch, const OrchestrationBatch& b
     if (!instance.lost_start) check_lapse(quoted(item.instance), lock, now);
     if (instance.not_before && *instance.not_before > now && !instance.may_come_early) {
       problem(quoted(item.instance) + " was fetched " + std::to_string((*instance.not_before - now).count()) +
-              " ms before the delay was over with which it had been given back");
+              " ms before the delay of its abandon had passed");
     }
     if (lock && lock->until > now && !instance.lost_start && (lock->keeper.empty() || lock->keeper != fetch.owner)) {
       problem(quoted(item.instance) + " was locked again " + std::to_string((lock->until - now).count()) +
@@ -163,7 +163,7 @@ void Audit::check_messages(Instance& instance, const OrchestrationFetch& fetch, 
         return !found.contains(&queued) && queued.visible_at <= now && is_same(queued.record, message.record);
       });
       if (same == instance.queue.end()) {
-        problem(described(message.record) + " was delivered that nobody had sent, or that was consumed before");
+        problem(described(message.record) + " was delivered that was never sent, or was consumed before");
         continue;
       }
       found.insert(&*same);
@@ -220,7 +220,7 @@ void Audit::committed(const TurnCommit& commit, const ProviderResult<CommitAnswe
   }
   if (!commits_.insert(commit.commit_id).second) problem("a commit of " + quoted(id) + " was carried out twice");
   Instance* const instance = owner_of(commit.token, now);
-  if (!instance) return problem("a commit of " + quoted(id) + " was accepted from somebody who had lost its lock");
+  if (!instance) return problem("a commit of " + quoted(id) + " was accepted under a lost lock");
   failed_.erase(commit.token.value);
   const Queue consumed = consume(id, *instance, commit);
   for (const LockToken& token : commit.completed_work) complete(id, token, now);
@@ -328,7 +328,7 @@ void Audit::abandoned(const Abandon& abandon, const ProviderResult<void>& answer
   const auto found = instances_.find(known->second);
   // One whose time is over may still be given back, as long as nobody else has taken it.
   if (found == instances_.end() || !found->second.lock || found->second.lock->token != abandon.token.value) {
-    return problem(quoted(known->second) + " was given back by somebody who did not have it");
+    return problem(quoted(known->second) + " was abandoned without its lock");
   }
   Instance& instance = found->second;
   instance.lock.reset();
@@ -343,7 +343,7 @@ void Audit::abandoned(const Abandon& abandon, const ProviderResult<void>& answer
 void Audit::renewed(const LockToken& token, const ProviderResult<Timestamp>& until, Timestamp now) {
   if (!until) return;
   Instance* const instance = owner_of(token, now);
-  if (!instance) return problem("the lock of an instance was renewed for somebody who had lost it");
+  if (!instance) return problem("the lock of an instance was renewed after it was lost");
   instance->lock->until = *until;
   moment(*until);
 }

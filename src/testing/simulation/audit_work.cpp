@@ -131,7 +131,7 @@ void Audit::work_acked(const WorkAck& ack, const ProviderResult<void>& answer, T
     }
     return;
   }
-  if (!activity) return problem("the outcome of an activity was accepted from somebody who had lost its lock");
+  if (!activity) return problem("the outcome of an activity was accepted under a lost lock");
   use_session(*activity, now);
   remove_activity(activity_of_.at(ack.token.value));
   if (ack.completion) enqueued(*ack.completion, now);
@@ -169,7 +169,7 @@ void Audit::work_abandoned(const Abandon& abandon, const ProviderResult<void>& a
 void Audit::work_renewed(const LockToken& token, const ProviderResult<Timestamp>& until, Timestamp now) {
   if (!until) return;
   Activity* const activity = worker_of(token, now);
-  if (!activity) return problem("the lock of an activity was renewed for somebody who had lost it");
+  if (!activity) return problem("the lock of an activity was renewed after it was lost");
   activity->lock->until = *until;
   use_session(*activity, now);
   moment(*until);

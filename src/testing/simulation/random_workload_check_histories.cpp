@@ -64,7 +64,7 @@ void WorkloadCheck::check_history(const std::string& instance, ExecutionId execu
       activities[event.id] = scheduled;
       greeted = greeted || scheduled->name == activity::kGreet;
       if (scheduled->name == activity::kFailsForGood && !final_failures.insert(scheduled->input).second) {
-        add(instance, "that nobody tries again what failed for good", scheduled->input.value_or("nothing"));
+        add(instance, "no retry of a non-retryable failure", scheduled->input.value_or("nothing"));
       }
     } else if (const auto* completed = std::get_if<events::ActivityCompleted>(&event.body)) {
       check_activity({instance, execution, completed->source}, *activities.at(completed->source),

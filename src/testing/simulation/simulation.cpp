@@ -238,7 +238,7 @@ class Simulation {
   // No activity is left in the store, so nobody wants what one might still do.
   bool check_stopped() {
     for (const std::string& activity : cluster_.running_activities(Timestamp::max()))
-      problem(ProblemKind::kStore, activity + " goes on although nobody waits for it any more");
+      problem(ProblemKind::kStore, activity + " continues although its outcome is no longer needed");
     return false;
   }
 
@@ -246,7 +246,7 @@ class Simulation {
   void check_stopped_soon(Timestamp now) {
     if (!rest_.cancellations_have_arrived(now)) return;
     for (const std::string& activity : cluster_.running_activities(*rest_.since() - kFaultsAreOver))
-      problem(ProblemKind::kStore, activity + " was not told within seconds that nobody waits for it");
+      problem(ProblemKind::kStore, activity + " received no cancellation within seconds");
   }
 
   // A child that nobody knows of any more runs for ever, and what clients want of its tree, such as a deletion, cannot

@@ -62,7 +62,7 @@ END $$;
 -- whose parents still exist, and the messages that these parents sent after them. The ids are free after the deletion,
 -- so the children get them. A cancel without a start before it has no receiver. The caller queues these messages again,
 -- see queue_left_messages. ignored_starts: the ids of starts without a parent that waited for an id which a row has, one
--- element each. Nobody learns that they have no effect but by a report of the caller.
+-- element each. Only a report of the caller makes their removal visible.
 CREATE FUNCTION delete_rows(row_keys bigint[], retention bigint)
   RETURNS TABLE(
     deleted bigint, executions bigint, events bigint, messages bigint, left_messages messages[], left_ids text[],
